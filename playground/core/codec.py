@@ -1,0 +1,143 @@
+"""Events as JSON values and back; the one encoding of trace files and of the page's packets.
+
+An event is an object with its kind under "event". Tokens are short arrays, since most of a trace
+is tokens:
+
+    token      [id, text, bytes, special]
+    candidate  [token, raw_logprob, processed_probability, removed_by]
+
+Reading trusts nothing: every value must have the type that the record declares, numbers must be
+finite, keys that are not known are left out (a newer writer may add some).
+"""
+
+import math
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from playground.core.events import Event
+from playground.core.tokens import Candidate, Token
+
+KINDS: dict[str, type] = {kind.__name__.lower(): kind for kind in get_args(Event)}
+
+_AS_ARRAY = (Token, Candidate)
+
+
+class Malformed(ValueError):
+    """A value that is not what the record declares; the message names the place."""
+
+
+class UnknownKind(Malformed):
+    """An event of a kind that this version does not know."""
+
+
+def encode(event: Event) -> dict[str, Any]:
+    """`event` as an object of JSON values."""
+    return {"event": type(event).__name__.lower(), **_plain(event)}
+
+
+def decode(data: object) -> Event:
+    """The event that `data` describes; raises `UnknownKind` or `Malformed`."""
+    if not isinstance(data, dict) or not isinstance(data.get("event"), str):
+        raise Malformed("an event must be an object with its kind under “event”")
+    if data["event"] not in KINDS:
+        raise UnknownKind(data["event"][:40])
+    event: Event = _build(KINDS[data["event"]], data, data["event"])
+    return event
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _AS_ARRAY):
+        return [_plain(getattr(value, name)) for name in value.__slots__]
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if is_dataclass(value):
+        return {name: _plain(getattr(value, name)) for name in _field_names(type(value))}
+    return value
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    type: Any
+    required: bool
+
+
+@cache
+def _shape(kind: type) -> tuple[_Field, ...]:
+    hints = get_type_hints(kind)
+    return tuple(
+        _Field(f.name, hints[f.name], f.default is MISSING and f.default_factory is MISSING)
+        for f in fields(kind)
+    )
+
+
+def _build(kind: type, data: Any, place: str) -> Any:
+    if kind in _AS_ARRAY:
+        data = _named(kind, data, place)
+    if not isinstance(data, dict):
+        raise Malformed(f"{place} must be an object")
+    values = {}
+    for field in _shape(kind):
+        if field.name in data:
+            values[field.name] = _value(field.type, data[field.name], f"{place}.{field.name}")
+        elif field.required:
+            raise Malformed(f"{place} has no {field.name}")
+    return kind(**values)
+
+
+def _named(kind: type, data: Any, place: str) -> dict[str, Any]:
+    names = _field_names(kind)
+    if not isinstance(data, list) or len(data) > len(names):
+        raise Malformed(f"{place} must be an array of at most {len(names)} values")
+    return dict(zip(names, data, strict=False))
+
+
+def _value(kind: Any, data: Any, place: str) -> Any:
+    if is_dataclass(kind):
+        return _build(kind, data, place)  # type: ignore[arg-type]
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _one_of(arguments, data, place)
+    if origin is Literal:
+        return _literal(arguments, data, place)
+    if origin is tuple:
+        return _tuple(arguments, data, place)
+    return _scalar(kind, data, place)
+
+
+def _one_of(kinds: tuple[Any, ...], data: Any, place: str) -> Any:
+    if data is None and NoneType in kinds:
+        return None
+    (kind,) = (k for k in kinds if k is not NoneType)
+    return _value(kind, data, place)
+
+
+def _literal(choices: tuple[Any, ...], data: Any, place: str) -> Any:
+    if data not in choices:
+        raise Malformed(f"{place} must be one of {', '.join(map(str, choices))}")
+    return data
+
+
+def _tuple(arguments: tuple[Any, ...], data: Any, place: str) -> Any:
+    if not isinstance(data, list):
+        raise Malformed(f"{place} must be an array")
+    if arguments[-1] is not Ellipsis and len(data) != len(arguments):
+        raise Malformed(f"{place} must have {len(arguments)} values")
+    return tuple(_value(arguments[0], item, place) for item in data)
+
+
+def _scalar(kind: Any, data: Any, place: str) -> Any:
+    if kind is float and isinstance(data, int | float) and not isinstance(data, bool):
+        if not math.isfinite(data):
+            raise Malformed(f"{place} must be a finite number")
+        return float(data)
+    if type(data) is not kind:
+        raise Malformed(f"{place} must be {kind.__name__}")
+    return data

@@ -1,0 +1,165 @@
+"""How one lane chooses its tokens: the settings, what is allowed, and how they are written down.
+
+Knows no logits; the engine's pipeline turns these values into stages.
+"""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, cast, get_args
+
+from playground.core.draws import SEED_LIMIT
+
+Strategy = Literal["greedy", "sample", "beam", "speculative"]
+Scope = Literal["all", "output"]
+Stage = Literal["repetition_penalty", "temperature", "top_k", "top_p", "min_p", "typical_p"]
+
+STAGE_ORDER: tuple[Stage, ...] = get_args(Stage)
+"""The order in which transformers' `generate` applies them."""
+
+RUNNABLE_STRATEGIES: tuple[Strategy, ...] = ("greedy", "sample")
+"""What the engine can run today; traces may hold the others."""
+
+MAX_NEW_TOKENS_LIMIT = 100_000
+
+
+class InvalidSetting(ValueError):
+    """A setting outside its range; the message is one sentence for the person who set it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """The settings of one lane. Off is: top_k 0, top_p 1, min_p 0, typical_p 1, penalty 1.
+
+    Temperature 0 is greedy. `top_k` above the vocabulary keeps everything. `seed` None means
+    that the engine draws one and reports it. `max_new_tokens` counts chosen tokens, the stop
+    token included.
+    """
+
+    strategy: Strategy = "sample"
+    temperature: float = 0.7
+    top_k: int = 0
+    top_p: float = 0.9
+    min_p: float = 0.0
+    typical_p: float = 1.0
+    repetition_penalty: float = 1.0
+    penalty_scope: Scope = "all"
+    seed: int | None = None
+    max_new_tokens: int = 64
+    stop: tuple[str, ...] = ()
+    beams: int = 1
+    length_penalty: float = 1.0
+    name: str = ""
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the most probable token is taken without a draw."""
+        return self.strategy == "greedy" or (self.strategy == "sample" and self.temperature == 0)
+
+    def active_stages(self) -> tuple[Stage, ...]:
+        """The stages that do anything under these settings, in the order they are applied."""
+        on = {
+            "repetition_penalty": self.repetition_penalty != 1,
+            "temperature": not self.greedy and self.temperature != 1,
+            "top_k": not self.greedy and self.top_k > 0,
+            "top_p": not self.greedy and self.top_p < 1,
+            "min_p": not self.greedy and self.min_p > 0,
+            "typical_p": not self.greedy and self.typical_p < 1,
+        }
+        return tuple(stage for stage in STAGE_ORDER if on[stage])
+
+
+GREEDY = Decoding(strategy="greedy", temperature=0.0, top_p=1.0)
+
+
+def validated(decoding: Decoding) -> Decoding:
+    """The same settings, or `InvalidSetting` with a sentence for the first one out of range."""
+    _require_choice("strategy", decoding.strategy, RUNNABLE_STRATEGIES)
+    _require_choice("penalty_scope", decoding.penalty_scope, get_args(Scope))
+    _require_number("temperature", decoding.temperature, 0, 100, "0 is greedy")
+    _require_whole("top_k", decoding.top_k, 0, 2**31 - 1, "0 is off")
+    _require_number("top_p", decoding.top_p, 0, 1, "1 is off")
+    _require_number("min_p", decoding.min_p, 0, 1, "0 is off")
+    _require_number("typical_p", decoding.typical_p, 0, 1, "1 is off")
+    _require_number("repetition_penalty", decoding.repetition_penalty, 0.01, 100, "1 is off")
+    _require_whole("max_new_tokens", decoding.max_new_tokens, 1, MAX_NEW_TOKENS_LIMIT)
+    if decoding.seed is not None:
+        _require_whole("seed", decoding.seed, 0, SEED_LIMIT - 1)
+    if any(not isinstance(s, str) or not s for s in decoding.stop):
+        raise InvalidSetting("A stop string must be text of at least one character.")
+    if len(decoding.stop) > 16 or any(len(s) > 1000 for s in decoding.stop):
+        raise InvalidSetting("At most 16 stop strings of at most 1,000 characters are allowed.")
+    return decoding
+
+
+def parse_decoding(spec: str, base: Decoding = Decoding()) -> Decoding:
+    """Read `greedy` or `temperature=0.8,top_p=0.9,seed=1` on top of `base`.
+
+    Raises `InvalidSetting` naming the part that is not understood.
+    """
+    changes: dict[str, Any] = {}
+    for part in filter(None, (p.strip() for p in spec.split(","))):
+        name, equals, value = part.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals:
+            _require_choice("strategy", name, RUNNABLE_STRATEGIES)
+            changes |= {"strategy": name}
+        elif name in _READERS:
+            changes[name] = _read(name, value.strip())
+        else:
+            known = ", ".join(_READERS)
+            raise InvalidSetting(f"“{name}” is not a setting; known are {known}.")
+    if changes.get("strategy") == "greedy":
+        changes = {"temperature": 0.0, "top_p": 1.0} | changes
+    return validated(replace(base, **changes))
+
+
+def as_settings(decoding: Decoding) -> dict[str, Any]:
+    """Every setting by name, as JSON carries it."""
+    return asdict(decoding) | {"stop": list(decoding.stop)}
+
+
+def describe(decoding: Decoding) -> str:
+    """The settings in a few words that are the same in every language: `T 0.7, top-p 0.9`."""
+    if decoding.greedy:
+        words = ["greedy"]
+    else:
+        words = [f"T {decoding.temperature:g}"]
+        words += [f"top-k {decoding.top_k}"] * (decoding.top_k > 0)
+        words += [f"top-p {decoding.top_p:g}"] * (decoding.top_p < 1)
+        words += [f"min-p {decoding.min_p:g}"] * (decoding.min_p > 0)
+        words += [f"typical-p {decoding.typical_p:g}"] * (decoding.typical_p < 1)
+    words += [f"penalty {decoding.repetition_penalty:g}"] * (decoding.repetition_penalty != 1)
+    return ", ".join(words)
+
+
+def _require_number(name: str, value: object, low: float, high: float, note: str = "") -> None:
+    ok = isinstance(value, int | float) and not isinstance(value, bool)
+    if not ok or not math.isfinite(cast(float, value)) or not low <= cast(float, value) <= high:
+        hint = f" ({note})" if note else ""
+        raise InvalidSetting(f"{name} must be a number from {low:g} to {high:g}{hint}, not {value!r}.")
+
+
+def _require_whole(name: str, value: object, low: int, high: int, note: str = "") -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        hint = f" ({note})" if note else ""
+        raise InvalidSetting(f"{name} must be a whole number from {low:,} to {high:,}{hint}, not {value!r}.")
+
+
+def _require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidSetting(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
+
+
+_READERS: dict[str, type] = {
+    "strategy": str, "temperature": float, "top_k": int, "top_p": float, "min_p": float,
+    "typical_p": float, "repetition_penalty": float, "penalty_scope": str, "seed": int,
+    "max_new_tokens": int, "stop": str, "name": str,
+}  # fmt: skip
+
+
+def _read(name: str, value: str) -> Any:
+    try:
+        read = _READERS[name](value)
+    except ValueError:
+        raise InvalidSetting(f"{name} cannot be {value!r}; it takes a number.") from None
+    return (read,) if name == "stop" else read

@@ -1,0 +1,186 @@
+"""The vocabulary of a run: what a backend yields, in order, while it works.
+
+Everything a page, a terminal, a file or a test shows is folded from these. Events are frozen,
+hold ints, floats, strings and tuples of them, and never a tensor. Clocks are seconds since the
+request was started in the engine. `lane` is None where an event speaks of all lanes.
+
+A run of two lanes reads: Started, Prefilling..., Prefilled, Stepped (lane 0), Stepped (lane 1),
+Stepped (lane 0), ..., Finished (lane 1), ..., Finished (lane 0).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from playground.core.request import ModelFacts, Request
+from playground.core.tokens import Candidate, Token
+
+Origin = Literal["argmax", "drawn", "forced", "draft", "beam"]
+FinishReason = Literal[
+    "stop_token", "stop_string", "max_new_tokens", "context_limit", "cancelled", "error"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The request as it will be run: prompt ids and seeds are filled in, nothing is left to default.
+
+    `prompt` are the prompt's tokens in order; `own` marks those that are the user's words, the
+    others come from the chat template or the tokenizer. `notes` are sentences the user should see.
+    """
+
+    run: str
+    request: Request
+    model: ModelFacts
+    prompt: tuple[Token, ...]
+    own: tuple[bool, ...] = ()
+    notes: tuple[str, ...] = ()
+    load_seconds: float | None = None
+    queue_seconds: float = 0.0
+    lane: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefilling:
+    """Part of the prompt has been read."""
+
+    run: str
+    done_tokens: int
+    total_tokens: int
+    seconds: float
+    lane: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefilled:
+    """The prompt is in the cache, once for all lanes. Bytes are those of one sequence.
+
+    `warm_up` marks the first run of a loaded model, whose clock includes one-time work.
+    """
+
+    run: str
+    tokens_computed: int
+    tokens_reused: int
+    start_seconds: float
+    end_seconds: float
+    kv_tokens: int
+    kv_used_bytes: int | None
+    kv_allocated_bytes: int | None
+    warm_up: bool = False
+    lane: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageRecord:
+    """One stage at one step: how many candidates it left, and their mass.
+
+    The mass is of the survivors under the distribution after penalties and temperature, before
+    filters (at temperature 0: under the raw distribution).
+    """
+
+    name: str
+    kept_count: int
+    kept_mass: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """One token chosen for one lane.
+
+    Step 0 is chosen from the prefill's logits, so its clock holds the choice alone; each later
+    step is one decode step. `position` is the token's place in the sequence. `text` is what this
+    token adds to the decoded text (an unfinished character is held until its last byte), so that
+    the texts joined are the decoding of all ids. `kv_*` describe this lane's cache when the token
+    was chosen; the token itself enters it at the next step.
+    """
+
+    run: str
+    lane: int
+    step: int
+    position: int
+    token: Token
+    text: str
+    raw_rank: int
+    raw_logprob: float
+    processed_probability: float
+    draw: float | None
+    origin: Origin
+    candidates: tuple[Candidate, ...]
+    logsumexp: float
+    raw_entropy_bits: float
+    processed_entropy_bits: float
+    kept_count: int
+    kept_mass: float
+    stages: tuple[StageRecord, ...]
+    start_seconds: float
+    end_seconds: float
+    kv_tokens: int
+    kv_used_bytes: int | None
+    kv_allocated_bytes: int | None
+    positions_computed: int
+    positions_reused: int
+    parent: int | None = None
+    held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """Tokens proposed ahead of the model, before it has judged them (speculation)."""
+
+    run: str
+    lane: int
+    step: int
+    tokens: tuple[Token, ...]
+    accepted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """One live beam: its tokens come from `parent`'s beam plus `token`."""
+
+    parent: int
+    token: Token
+    score: float
+    normalised_score: float
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BeamStep:
+    """The beams that survive one step of a beam search."""
+
+    run: str
+    lane: int
+    step: int
+    beams: tuple[Beam, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A lane has ended. `tail` is text that was still held back as an unfinished character.
+
+    `withheld_steps` counts the trailing steps of which a stop string took text away;
+    `text` is what a reader of the answer sees.
+    """
+
+    run: str
+    lane: int
+    reason: FinishReason
+    text: str
+    seconds: float
+    tail: str = ""
+    stop_string: str | None = None
+    withheld_steps: int = 0
+    forwards_wasted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A lane could not go on; what it had is kept. `message` is one sentence."""
+
+    run: str
+    lane: int | None
+    message: str
+    seconds: float
+
+
+Event = Started | Prefilling | Prefilled | Stepped | Drafted | BeamStep | Finished | Failed

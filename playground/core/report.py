@@ -1,0 +1,127 @@
+"""A run as the JSON object that `--json`, the HTTP API and scripts read.
+
+The keys are the public interface and stay. JSON here is strict: no NaN, no Infinity. Knows
+records only.
+"""
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from playground.core.compare import first_divergence, lanes_first_divergence
+from playground.core.decoding import as_settings, describe
+from playground.core.events import Stepped
+from playground.core.metrics import Timing, timing
+from playground.core.run import Lane, Run
+from playground.core.tokens import Candidate
+
+
+def generation(run: Run, index: int = 0) -> dict[str, Any]:
+    """One lane as `generate --json` prints it."""
+    lane = run.lanes[index]
+    texts = lane.step_texts()
+    return {
+        "text": lane.text,
+        "prompt_token_ids": run.prompt_ids,
+        "token_ids": lane.token_ids,
+        "finish_reason": lane.finish_reason,
+        "error": failure(run, lane),
+        "seed": lane.decoding.seed,
+        "settings": as_settings(lane.decoding),
+        "timing": asdict(timing(run, lane)),
+        "kv_cache": kv_cache(run, lane),
+        "steps": [_step(lane, step, text) for step, text in zip(lane.steps, texts, strict=True)],
+        "notes": list(run.started.notes) if run.started else [],
+        "model": asdict(run.started.model) if run.started else None,
+    }
+
+
+def comparison(run: Run) -> dict[str, Any]:
+    """All lanes as `compare --json` prints them; lane 0 is the reference."""
+    reference = run.lanes[0].token_ids
+    lanes = [
+        generation(run, i) | {
+            "spec": lane.decoding.name or describe(lane.decoding),
+            "diverges_at": first_divergence(reference, lane.token_ids),
+        }
+        for i, lane in enumerate(run.lanes)
+    ]  # fmt: skip
+    return {
+        "lanes": lanes,
+        "first_divergence": lanes_first_divergence(run.lanes),
+        "prefill": asdict(run.prefilled) if run.prefilled else None,
+        "timing": asdict(_whole_timing(run)),
+    }
+
+
+def kv_cache(run: Run, lane: Lane) -> dict[str, Any]:
+    """The lane's cache at its last step: measured bytes beside the arithmetic."""
+    last: Any = lane.steps[-1] if lane.steps else run.prefilled
+    per_token = run.started.model.kv_bytes_per_token if run.started else None
+    tokens = last.kv_tokens if last else 0
+    return {
+        "tokens": tokens,
+        "used_bytes": last.kv_used_bytes if last else 0,
+        "allocated_bytes": last.kv_allocated_bytes if last else 0,
+        "predicted_bytes": None if per_token is None else per_token * tokens,
+        "bytes_per_token": per_token,
+        "dtype": run.started.model.dtype if run.started else None,
+    }
+
+
+def failure(run: Run, lane: Lane) -> str | None:
+    """The sentence of the failure that ended the lane, if one did."""
+    failed = lane.failed or run.failed
+    return failed.message if failed else None
+
+
+def _whole_timing(run: Run) -> Timing:
+    longest = max(run.lanes, key=lambda lane: len(lane.steps))
+    return timing(run, longest)
+
+
+def _step(lane: Lane, step: Stepped, text: str) -> dict[str, Any]:
+    return {
+        "lane": step.lane,
+        "step": step.step,
+        "position": step.position,
+        "id": step.token.id,
+        "text": text,
+        "piece": step.token.text,
+        "bytes": step.token.bytes,
+        "special": step.token.special,
+        "raw_rank": step.raw_rank,
+        "raw_probability": math.exp(step.raw_logprob),
+        "raw_logprob": step.raw_logprob,
+        "processed_probability": step.processed_probability,
+        "draw": step.draw,
+        "raw_entropy_bits": step.raw_entropy_bits,
+        "processed_entropy_bits": step.processed_entropy_bits,
+        "kept_count": step.kept_count,
+        "kept_mass": step.kept_mass,
+        "withheld": lane.withheld(step.step),
+        "seconds": step.end_seconds - step.start_seconds,
+        "kv_tokens": step.kv_tokens,
+        "kv_used_bytes": step.kv_used_bytes,
+        "kv_allocated_bytes": step.kv_allocated_bytes,
+        "positions_computed": step.positions_computed,
+        "positions_reused": step.positions_reused,
+        "logsumexp": step.logsumexp,
+        "stages": [asdict(stage) for stage in step.stages],
+        "parent": step.parent,
+        "origin": step.origin,
+        "candidates": [_candidate(candidate) for candidate in step.candidates],
+    }
+
+
+def _candidate(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "id": candidate.token.id,
+        "text": candidate.token.text,
+        "bytes": candidate.token.bytes,
+        "raw_logprob": candidate.raw_logprob,
+        "raw_probability": math.exp(candidate.raw_logprob),
+        "processed_probability": candidate.processed_probability,
+        "removed_by": candidate.removed_by,
+        "special": candidate.token.special,
+    }

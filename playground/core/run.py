@@ -1,0 +1,123 @@
+"""A run as a value: the fold of its events.
+
+One function, `advance`, gives every event its meaning; the live page, the terminal, the benchmark,
+the comparison, the export and the tests all read the result. Knows no backend and no clock.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from playground.core.decoding import Decoding
+from playground.core.events import (
+    BeamStep, Drafted, Event, Failed, Finished, Prefilled, Prefilling, Started, Stepped,
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Lane:
+    """One continuation of the prompt."""
+
+    index: int
+    decoding: Decoding
+    steps: list[Stepped] = field(default_factory=list)
+    drafts: list[Drafted] = field(default_factory=list)
+    beams: list[BeamStep] = field(default_factory=list)
+    finished: Finished | None = None
+    failed: Failed | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will come."""
+        return self.finished is not None or self.failed is not None
+
+    @property
+    def token_ids(self) -> list[int]:
+        """Ids of the chosen tokens, the stop token and withheld ones included."""
+        return [step.token.id for step in self.steps]
+
+    @property
+    def text(self) -> str:
+        """The answer as a reader sees it; while the lane runs, what has been released."""
+        if self.finished is not None:
+            return self.finished.text
+        return "".join(step.text for step in self.steps if not step.held)
+
+    @property
+    def finish_reason(self) -> str | None:
+        """Why the lane ended, `error` after a failure, None while it runs."""
+        if self.failed is not None:
+            return "error"
+        return self.finished.reason if self.finished is not None else None
+
+    def step_texts(self) -> list[str]:
+        """What each step adds to the decoded text; joined they are the decoding of all ids."""
+        texts = [step.text for step in self.steps]
+        if self.finished is not None and self.finished.tail and texts:
+            texts[-1] += self.finished.tail
+        return texts
+
+    def withheld(self, step: int) -> bool:
+        """Whether a stop string took text of this step away."""
+        count = self.finished.withheld_steps if self.finished is not None else 0
+        return step >= len(self.steps) - count
+
+
+@dataclass(slots=True)
+class Run:
+    """Everything known of one run. `events` are kept in order: a trace is these."""
+
+    events: list[Event] = field(default_factory=list)
+    started: Started | None = None
+    prefilling: Prefilling | None = None
+    prefilled: Prefilled | None = None
+    lanes: list[Lane] = field(default_factory=list)
+    failed: Failed | None = None
+
+    @property
+    def id(self) -> str:
+        """The run's id, empty before it has started."""
+        return self.started.run if self.started is not None else ""
+
+    @property
+    def done(self) -> bool:
+        """Whether every lane has ended, or the run as a whole has failed."""
+        return self.failed is not None or (bool(self.lanes) and all(lane.done for lane in self.lanes))
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        """Ids of the prompt, as the model read them."""
+        return [token.id for token in self.started.prompt] if self.started is not None else []
+
+
+def advance(run: Run, event: Event) -> Run:
+    """Give `run` one more event, in place, and return it."""
+    run.events.append(event)
+    match event:
+        case Started():
+            run.started = event
+            run.lanes = [Lane(i, decoding) for i, decoding in enumerate(event.request.lanes)]
+        case Prefilling():
+            run.prefilling = event
+        case Prefilled():
+            run.prefilled = event
+        case Stepped():
+            run.lanes[event.lane].steps.append(event)
+        case Drafted():
+            run.lanes[event.lane].drafts.append(event)
+        case BeamStep():
+            run.lanes[event.lane].beams.append(event)
+        case Finished():
+            run.lanes[event.lane].finished = event
+        case Failed(lane=None):
+            run.failed = event
+        case Failed(lane=int(index)):
+            run.lanes[index].failed = event
+    return run
+
+
+def fold(events: Iterable[Event]) -> Run:
+    """All of `events` as one run."""
+    run = Run()
+    for event in events:
+        advance(run, event)
+    return run

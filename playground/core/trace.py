@@ -1,0 +1,122 @@
+"""Trace files: a run's events as JSON Lines, version 1.
+
+The first line is a header, then one event a line, exactly what the engine yielded. Replaying needs
+no model and no tokenizer, and nothing that a trace names is executed or fetched. Knows no page.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playground.core.codec import Malformed, UnknownKind, decode, encode
+from playground.core.events import Event, Started
+from playground.core.run import Run, fold
+
+FORMAT, VERSION = "first-token-trace", 1
+BYTES_LIMIT = 256 * 2**20
+
+
+class BadTrace(ValueError):
+    """A file that cannot be read as a trace; the message is one sentence."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """A loaded file: its runs in order, and sentences about what had to be left out."""
+
+    runs: list[Run] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def dumps_trace(runs: Iterable[Run]) -> str:
+    """The text of a trace file that holds `runs`."""
+    runs = list(runs)
+    lines = [json.dumps(_header(runs), ensure_ascii=False, allow_nan=False)]
+    lines += [event_line(event) for run in runs for event in run.events]
+    return "\n".join(lines) + "\n"
+
+
+def event_line(event: Event) -> str:
+    """One event as a line of strict JSON, lone surrogates escaped."""
+    line = json.dumps(encode(event), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return line.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def dump_trace(runs: Run | Iterable[Run], path: str | Path) -> None:
+    """Write one run, or several, to `path`."""
+    Path(path).write_text(dumps_trace([runs] if isinstance(runs, Run) else runs), encoding="utf-8")
+
+
+def load_trace(path: str | Path) -> Trace:
+    """Read a trace file; raises `BadTrace`."""
+    path = Path(path)
+    try:
+        if path.stat().st_size > BYTES_LIMIT:
+            raise BadTrace(f"{path.name} is larger than {BYTES_LIMIT // 2**20} MiB; nothing was loaded.")
+        return loads_trace(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise BadTrace(f"{path.name} cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError:
+        raise BadTrace(f"{path.name} is not UTF-8 text, so it is no trace file.") from None
+
+
+def loads_trace(text: str) -> Trace:
+    """Read the text of a trace file; raises `BadTrace`."""
+    lines = text.split("\n")
+    _check_header(lines[0])
+    trace = Trace()
+    events: dict[str, list[Event]] = {}
+    skipped: dict[str, int] = {}
+    numbered = [(n, line) for n, line in enumerate(lines[1:], start=2) if line.strip()]
+    for n, line in numbered:
+        try:
+            event = decode(json.loads(line))
+        except UnknownKind as kind:
+            skipped[str(kind)] = skipped.get(str(kind), 0) + 1
+        except json.JSONDecodeError:
+            if n != numbered[-1][0]:
+                raise BadTrace(f"Line {n} of the trace is not JSON; nothing was loaded.") from None
+            trace.notes.append("The last line of the trace is cut off; everything before it was loaded.")
+        except (Malformed, RecursionError) as error:
+            raise BadTrace(f"Line {n} of the trace is not valid: {error}; nothing was loaded.") from None
+        else:
+            events.setdefault(event.run, []).append(event)
+    trace.notes += [f"{count} events of unknown kind “{kind}” were skipped." for kind, count in skipped.items()]
+    trace.runs = [_run(run_events) for run_events in events.values()]
+    return trace
+
+
+def _run(events: list[Event]) -> Run:
+    if not isinstance(events[0], Started):
+        raise BadTrace("A run in the trace does not begin with its start; nothing was loaded.")
+    try:
+        return fold(events)
+    except IndexError:
+        raise BadTrace("An event in the trace names a lane that its run does not have.") from None
+
+
+def _header(runs: list[Run]) -> dict[str, Any]:
+    requests = []
+    for run in runs:
+        if run.started is not None:
+            model = run.started.model
+            requests.append({
+                "model": model.name, "revision": model.revision,
+                "device": model.device, "dtype": model.dtype,
+                **encode(run.started)["request"],
+            })  # fmt: skip
+    return {"format": FORMAT, "version": VERSION, "requests": requests}
+
+
+def _check_header(line: str) -> None:
+    try:
+        header = json.loads(line)
+    except (json.JSONDecodeError, RecursionError):
+        header = None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise BadTrace("This file does not begin like a First Token trace; nothing was loaded.")
+    version = header.get("version")
+    if not isinstance(version, int) or version > VERSION:
+        raise BadTrace(f"This trace is of version {version!r}, newer than the {VERSION} this program reads.")

@@ -1,0 +1,38 @@
+"""A loaded model: the module, its tokenizer, what is known of it, and its queue of turns.
+
+Knows nothing of how it was found; `load` builds it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from playground.core.decoding import Decoding
+from playground.core.kv import CacheSpec
+from playground.core.request import ModelFacts
+from playground.engine.turns import Turns
+
+
+@dataclass(slots=True)
+class LoadedModel:
+    """Everything a run needs.
+
+    `module` is a transformers causal language model in eval mode on its device, `tokenizer` its
+    tokenizer. `stop_ids` end an answer (from the generation config, else the tokenizer).
+    `suggested` are the sampling settings that the model's authors ship, as a preset; they never
+    act by themselves. `warm` is false until a first run has paid the one-time work.
+    """
+
+    module: Any
+    tokenizer: Any
+    facts: ModelFacts
+    spec: CacheSpec | None
+    stop_ids: frozenset[int]
+    load_seconds: float
+    suggested: Decoding | None = None
+    turns: Turns = field(default_factory=Turns)
+    warm: bool = False
+
+    @property
+    def device(self) -> Any:
+        """The torch device that takes the token ids."""
+        return self.module.device
