@@ -53,7 +53,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     if is_dataclass(value):
-        return {name: _plain(getattr(value, name)) for name in _field_names(type(value))}
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
     return value
 
 
@@ -134,10 +134,18 @@ def _tuple(arguments: tuple[Any, ...], data: Any, place: str) -> Any:
 
 
 def _scalar(kind: Any, data: Any, place: str) -> Any:
-    if kind is float and isinstance(data, int | float) and not isinstance(data, bool):
-        if not math.isfinite(data):
-            raise Malformed(f"{place} must be a finite number")
-        return float(data)
+    if kind is float and type(data) in (int, float):
+        return _finite(data, place)
     if type(data) is not kind:
         raise Malformed(f"{place} must be {kind.__name__}")
     return data
+
+
+def _finite(data: float, place: str) -> float:
+    try:
+        number = float(data)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise Malformed(f"{place} must be a finite number")
+    return number

@@ -12,24 +12,32 @@ class Control:
     """Stop is final; a pause holds the run at the next forward until it is resumed or stopped."""
 
     def __init__(self) -> None:
+        self._change = threading.Lock()
         self._go = threading.Event()
         self._go.set()
-        self._stopped = False
+        self._stop = threading.Event()
 
     @property
     def stopped(self) -> bool:
         """Whether `stop` was called."""
-        return self._stopped
+        return self._stop.is_set()
+
+    @property
+    def paused(self) -> bool:
+        """Whether the run is to be held before its next forward."""
+        return not self._go.is_set()
 
     def stop(self) -> None:
         """No further forward; also frees a paused run, so that it can end."""
-        self._stopped = True
-        self._go.set()
+        with self._change:
+            self._stop.set()
+            self._go.set()
 
     def pause(self) -> None:
-        """Hold the run before its next forward."""
-        if not self._stopped:
-            self._go.clear()
+        """Hold the run before its next forward; without effect once stopped."""
+        with self._change:
+            if not self.stopped:
+                self._go.clear()
 
     def resume(self) -> None:
         """Let a held run go on."""
@@ -42,3 +50,7 @@ class Control:
         began = monotonic()
         self._go.wait()
         return monotonic() - began
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep for `seconds`, less if stopped; whether it is stopped. For paced backends."""
+        return self._stop.wait(max(0.0, seconds))

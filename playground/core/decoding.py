@@ -3,9 +3,8 @@
 Knows no logits; the engine's pipeline turns these values into stages.
 """
 
-import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from playground.core.draws import SEED_LIMIT
 
@@ -84,10 +83,9 @@ def validated(decoding: Decoding) -> Decoding:
     _require_whole("max_new_tokens", decoding.max_new_tokens, 1, MAX_NEW_TOKENS_LIMIT)
     if decoding.seed is not None:
         _require_whole("seed", decoding.seed, 0, SEED_LIMIT - 1)
-    if any(not isinstance(s, str) or not s for s in decoding.stop):
-        raise InvalidSetting("A stop string must be text of at least one character.")
-    if len(decoding.stop) > 16 or any(len(s) > 1000 for s in decoding.stop):
-        raise InvalidSetting("At most 16 stop strings of at most 1,000 characters are allowed.")
+    _require_stops(decoding.stop)
+    if not isinstance(decoding.name, str) or len(decoding.name) > 200:
+        raise InvalidSetting("The name of a lane must be text of at most 200 characters.")
     return decoding
 
 
@@ -107,7 +105,7 @@ def parse_decoding(spec: str, base: Decoding = Decoding()) -> Decoding:
             changes[name] = _read(name, value.strip())
         else:
             known = ", ".join(_READERS)
-            raise InvalidSetting(f"“{name}” is not a setting; known are {known}.")
+            raise InvalidSetting(f"{_shown(name)} is not a setting; known are {known}.")
     if changes.get("strategy") == "greedy":
         changes = {"temperature": 0.0, "top_p": 1.0} | changes
     return validated(replace(base, **changes))
@@ -133,21 +131,41 @@ def describe(decoding: Decoding) -> str:
 
 
 def _require_number(name: str, value: object, low: float, high: float, note: str = "") -> None:
-    ok = isinstance(value, int | float) and not isinstance(value, bool)
-    if not ok or not math.isfinite(cast(float, value)) or not low <= cast(float, value) <= high:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:  # type: ignore[operator]  # false for NaN too
         hint = f" ({note})" if note else ""
-        raise InvalidSetting(f"{name} must be a number from {low:g} to {high:g}{hint}, not {value!r}.")
+        raise InvalidSetting(f"{name} must be a number from {low:g} to {high:g}{hint}, not {_shown(value)}.")
 
 
 def _require_whole(name: str, value: object, low: int, high: int, note: str = "") -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         hint = f" ({note})" if note else ""
-        raise InvalidSetting(f"{name} must be a whole number from {low:,} to {high:,}{hint}, not {value!r}.")
+        allowed = f"{name} must be a whole number from {low:,} to {high:,}{hint}"
+        raise InvalidSetting(f"{allowed}, not {_shown(value)}.")
+
+
+def _require_stops(stop: object) -> None:
+    if not isinstance(stop, tuple | list):
+        raise InvalidSetting(
+            "stop must be a list of stop strings, so a single one stands in a list of its own."
+        )
+    if any(not isinstance(text, str) or not text for text in stop):
+        raise InvalidSetting("A stop string must be text of at least one character.")
+    if len(stop) > 16 or any(len(text) > 1000 for text in stop):
+        raise InvalidSetting("At most 16 stop strings of at most 1,000 characters are allowed.")
 
 
 def _require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise InvalidSetting(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
+        raise InvalidSetting(f"{name} must be one of {', '.join(choices)}, not {_shown(value)}.")
+
+
+def _shown(value: object) -> str:
+    """`value` in an error sentence, whatever its size."""
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return "one of more than 30 digits"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "…"
 
 
 _READERS: dict[str, type] = {
@@ -161,5 +179,5 @@ def _read(name: str, value: str) -> Any:
     try:
         read = _READERS[name](value)
     except ValueError:
-        raise InvalidSetting(f"{name} cannot be {value!r}; it takes a number.") from None
+        raise InvalidSetting(f"{name} cannot be {_shown(value)}; it takes a number.") from None
     return (read,) if name == "stop" else read

@@ -21,11 +21,23 @@ FinishReason = Literal[
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """Something the user should know of a run: a stable key to translate by, and English.
+
+    `detail` is the part of the sentence that belongs to this run, a token's text for example.
+    """
+
+    key: str
+    text: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Started:
     """The request as it will be run: prompt ids and seeds are filled in, nothing is left to default.
 
     `prompt` are the prompt's tokens in order; `own` marks those that are the user's words, the
-    others come from the chat template or the tokenizer. `notes` are sentences the user should see.
+    others come from the chat template or the tokenizer.
     """
 
     run: str
@@ -33,7 +45,7 @@ class Started:
     model: ModelFacts
     prompt: tuple[Token, ...]
     own: tuple[bool, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     load_seconds: float | None = None
     queue_seconds: float = 0.0
     lane: int | None = None
@@ -90,7 +102,8 @@ class Stepped:
     step is one decode step. `position` is the token's place in the sequence. `text` is what this
     token adds to the decoded text (an unfinished character is held until its last byte), so that
     the texts joined are the decoding of all ids. `kv_*` describe this lane's cache when the token
-    was chosen; the token itself enters it at the next step.
+    was chosen; the token itself enters it at the next step. `held_characters` is the length of the
+    text's end that may yet become a stop string and is not shown so far.
     """
 
     run: str
@@ -119,7 +132,7 @@ class Stepped:
     positions_computed: int
     positions_reused: int
     parent: int | None = None
-    held: bool = False
+    held_characters: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,13 @@ engine and set beside this.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeGuard
 
 DTYPE_BYTES = {
     "float32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1,
 }  # fmt: skip
+
+LAYERS_LIMIT = 10_000
 
 
 class UnknownShape(ValueError):
@@ -84,9 +86,11 @@ def cache_spec(config: Mapping[str, Any], dtype: str | None = None) -> CacheSpec
     128 where the division gives 64). A config without `num_key_value_heads` is multi-head. The
     dtype is the argument's, else the config's, else 16-bit. Raises `UnknownShape`.
     """
-    config = config.get("text_config") or config
+    outer, config = config, _text_config(config)
     query_heads = _positive(config, "num_attention_heads", "n_head", "num_heads")
     layer_count = _positive(config, "num_hidden_layers", "n_layer", "num_layers")
+    if layer_count > LAYERS_LIMIT:
+        raise UnknownShape(f"num_hidden_layers must be at most {LAYERS_LIMIT:,} in this config.")
     if config.get("kv_lora_rank") or _has_state_layers(config):
         raise UnknownShape(
             "This config has latent attention or layers with a constant state, which the "
@@ -99,19 +103,44 @@ def cache_spec(config: Mapping[str, Any], dtype: str | None = None) -> CacheSpec
     if not _is_count(kv_heads) or not _is_count(head_dim):
         raise UnknownShape("num_key_value_heads and head_dim must be whole numbers above 0 in this config.")
     kinds = _layer_kinds(config, layer_count)
-    layers = tuple(
-        LayerSpec(kind, kv_heads, head_dim, config.get("sliding_window") if kind == "sliding" else None)
-        for kind in kinds
-    )
-    return CacheSpec(layers, query_heads, _dtype_name(dtype or config.get("dtype") or config.get("torch_dtype")))
+    windows = {kind: _window(config, kind) for kind in set(kinds)}
+    layers = tuple(LayerSpec(kind, kv_heads, head_dim, windows[kind]) for kind in kinds)
+    named = (dtype, *(c.get(key) for c in (config, outer) for key in ("dtype", "torch_dtype")))
+    return CacheSpec(layers, query_heads, _dtype_name(next(filter(None, named), None)))
+
+
+def _text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The language model's part of a config that also describes eyes or ears."""
+    inner = config.get("text_config")
+    return inner if isinstance(inner, Mapping) and inner else config
+
+
+_FULL_EVERY = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "cohere2": 4}
+"""Families whose configs may leave out `layer_types`: one layer in so many has full attention."""
 
 
 def _layer_kinds(config: Mapping[str, Any], layer_count: int) -> list[str]:
     types = config.get("layer_types")
-    if types:
-        return ["sliding" if "sliding" in str(kind) else "full" for kind in types]
-    slides = config.get("sliding_window") and config.get("use_sliding_window", True)
-    return ["sliding" if slides else "full"] * layer_count
+    if isinstance(types, list | tuple) and types:
+        return [_kind(str(name)) for name in types]
+    if not config.get("sliding_window") or not config.get("use_sliding_window", True):
+        return ["full"] * layer_count
+    every = config.get("sliding_window_pattern") or _FULL_EVERY.get(str(config.get("model_type")))
+    if _is_count(every):
+        return ["sliding" if (layer + 1) % every else "full" for layer in range(layer_count)]
+    first = config.get("max_window_layers") if config.get("use_sliding_window") else 0
+    return ["full" if _is_count(first) and layer < first else "sliding" for layer in range(layer_count)]
+
+
+def _kind(name: str) -> str:
+    return "sliding" if "sliding" in name else "chunked" if "chunked" in name else "full"
+
+
+def _window(config: Mapping[str, Any], kind: str) -> int | None:
+    key = {"sliding": "sliding_window", "chunked": "attention_chunk_size"}.get(kind)
+    if key is None:
+        return None
+    return _positive(config, key)
 
 
 def _has_state_layers(config: Mapping[str, Any]) -> bool:
@@ -119,7 +148,7 @@ def _has_state_layers(config: Mapping[str, Any]) -> bool:
     return any(word in types for word in ("linear", "mamba", "recurrent", "conv")) or "state_size" in config
 
 
-def _is_count(value: object) -> bool:
+def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 

@@ -7,6 +7,7 @@ Unknown is None. Knows only records.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median, quantiles
 
 from playground.core.events import Stepped
@@ -42,7 +43,7 @@ def timing(run: Run, lane: Lane) -> Timing:
     prefill_seconds = prefilled.end_seconds - prefilled.start_seconds if prefilled else None
     computed = prefilled.tokens_computed if prefilled else 0
     ends = [step.end_seconds for step in lane.steps]
-    gaps = [later - earlier for earlier, later in zip(ends, ends[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(ends)]
     return Timing(
         load_seconds=run.started.load_seconds if run.started else None,
         queue_seconds=run.started.queue_seconds if run.started else 0.0,

@@ -31,7 +31,7 @@ def generation(run: Run, index: int = 0) -> dict[str, Any]:
         "timing": asdict(timing(run, lane)),
         "kv_cache": kv_cache(run, lane),
         "steps": [_step(lane, step, text) for step, text in zip(lane.steps, texts, strict=True)],
-        "notes": list(run.started.notes) if run.started else [],
+        "notes": [note.text for note in run.started.notes] if run.started else [],
         "model": asdict(run.started.model) if run.started else None,
     }
 

@@ -9,8 +9,16 @@ from dataclasses import dataclass, field
 
 from playground.core.decoding import Decoding
 from playground.core.events import (
-    BeamStep, Drafted, Event, Failed, Finished, Prefilled, Prefilling, Started, Stepped,
-)  # fmt: skip
+    BeamStep,
+    Drafted,
+    Event,
+    Failed,
+    Finished,
+    Prefilled,
+    Prefilling,
+    Started,
+    Stepped,
+)
 
 
 @dataclass(slots=True)
@@ -40,7 +48,8 @@ class Lane:
         """The answer as a reader sees it; while the lane runs, what has been released."""
         if self.finished is not None:
             return self.finished.text
-        return "".join(step.text for step in self.steps if not step.held)
+        text = "".join(step.text for step in self.steps)
+        return text[: len(text) - self.steps[-1].held_characters] if self.steps else ""
 
     @property
     def finish_reason(self) -> str | None:
@@ -90,8 +99,10 @@ class Run:
 
 
 def advance(run: Run, event: Event) -> Run:
-    """Give `run` one more event, in place, and return it."""
-    run.events.append(event)
+    """Give `run` one more event, in place, and return it.
+
+    Raises `IndexError`, and leaves the run as it was, for a lane that the run does not have.
+    """
     match event:
         case Started():
             run.started = event
@@ -101,17 +112,18 @@ def advance(run: Run, event: Event) -> Run:
         case Prefilled():
             run.prefilled = event
         case Stepped():
-            run.lanes[event.lane].steps.append(event)
+            _lane(run, event.lane).steps.append(event)
         case Drafted():
-            run.lanes[event.lane].drafts.append(event)
+            _lane(run, event.lane).drafts.append(event)
         case BeamStep():
-            run.lanes[event.lane].beams.append(event)
+            _lane(run, event.lane).beams.append(event)
         case Finished():
-            run.lanes[event.lane].finished = event
+            _lane(run, event.lane).finished = event
         case Failed(lane=None):
             run.failed = event
         case Failed(lane=int(index)):
-            run.lanes[index].failed = event
+            _lane(run, index).failed = event
+    run.events.append(event)
     return run
 
 
@@ -121,3 +133,18 @@ def fold(events: Iterable[Event]) -> Run:
     for event in events:
         advance(run, event)
     return run
+
+
+def cancellations(run: Run, seconds: float) -> list[Finished]:
+    """The events that end every lane still open, as a stop `seconds` after the start does."""
+    return [
+        Finished(run.id, lane.index, "cancelled", "".join(lane.step_texts()), seconds)
+        for lane in run.lanes
+        if not lane.done
+    ]
+
+
+def _lane(run: Run, index: int) -> Lane:
+    if not 0 <= index < len(run.lanes):
+        raise IndexError(f"the run has no lane {index}")
+    return run.lanes[index]

@@ -4,7 +4,9 @@ The first line is a header, then one event a line, exactly what the engine yield
 no model and no tokenizer, and nothing that a trace names is executed or fetched. Knows no page.
 """
 
+import codecs
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,15 +35,14 @@ class Trace:
 def dumps_trace(runs: Iterable[Run]) -> str:
     """The text of a trace file that holds `runs`."""
     runs = list(runs)
-    lines = [json.dumps(_header(runs), ensure_ascii=False, allow_nan=False)]
+    lines = [_line(_header(runs))]
     lines += [event_line(event) for run in runs for event in run.events]
     return "\n".join(lines) + "\n"
 
 
 def event_line(event: Event) -> str:
     """One event as a line of strict JSON, lone surrogates escaped."""
-    line = json.dumps(encode(event), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return line.encode("utf-8", "backslashreplace").decode("utf-8")
+    return _line(encode(event))
 
 
 def dump_trace(runs: Run | Iterable[Run], path: str | Path) -> None:
@@ -55,7 +56,7 @@ def load_trace(path: str | Path) -> Trace:
     try:
         if path.stat().st_size > BYTES_LIMIT:
             raise BadTrace(f"{path.name} is larger than {BYTES_LIMIT // 2**20} MiB; nothing was loaded.")
-        return loads_trace(path.read_bytes().decode("utf-8"))
+        return loads_trace(_text(path.read_bytes()))
     except OSError as error:
         raise BadTrace(f"{path.name} cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:
@@ -67,25 +68,38 @@ def loads_trace(text: str) -> Trace:
     lines = text.split("\n")
     _check_header(lines[0])
     trace = Trace()
-    events: dict[str, list[Event]] = {}
-    skipped: dict[str, int] = {}
+    events: list[Event] = []
+    unknown: Counter[str] = Counter()
     numbered = [(n, line) for n, line in enumerate(lines[1:], start=2) if line.strip()]
     for n, line in numbered:
         try:
-            event = decode(json.loads(line))
+            events.append(decode(json.loads(line)))
         except UnknownKind as kind:
-            skipped[str(kind)] = skipped.get(str(kind), 0) + 1
+            unknown[str(kind)] += 1
         except json.JSONDecodeError:
             if n != numbered[-1][0]:
                 raise BadTrace(f"Line {n} of the trace is not JSON; nothing was loaded.") from None
             trace.notes.append("The last line of the trace is cut off; everything before it was loaded.")
-        except (Malformed, RecursionError) as error:
-            raise BadTrace(f"Line {n} of the trace is not valid: {error}; nothing was loaded.") from None
-        else:
-            events.setdefault(event.run, []).append(event)
-    trace.notes += [f"{count} events of unknown kind “{kind}” were skipped." for kind, count in skipped.items()]
-    trace.runs = [_run(run_events) for run_events in events.values()]
+        except (ValueError, RecursionError) as error:
+            reason = str(error) if isinstance(error, Malformed) else "it cannot be read"
+            raise BadTrace(f"Line {n} of the trace is not valid: {reason}; nothing was loaded.") from None
+    trace.notes += [
+        f"{count} events of unknown kind “{kind}” were skipped." for kind, count in unknown.items()
+    ]
+    trace.runs = [_run(run_events) for run_events in _by_run(events)]
     return trace
+
+
+def _by_run(events: list[Event]) -> list[list[Event]]:
+    """The events of each run, in the order in which the runs start."""
+    runs: list[list[Event]] = []
+    current: dict[str, list[Event]] = {}
+    for event in events:
+        if isinstance(event, Started) or event.run not in current:
+            current[event.run] = []
+            runs.append(current[event.run])
+        current[event.run].append(event)
+    return runs
 
 
 def _run(events: list[Event]) -> Run:
@@ -95,6 +109,17 @@ def _run(events: list[Event]) -> Run:
         return fold(events)
     except IndexError:
         raise BadTrace("An event in the trace names a lane that its run does not have.") from None
+
+
+def _line(value: dict[str, Any]) -> str:
+    """`value` as one line of strict JSON; lone surrogates, which UTF-8 cannot hold, are escaped."""
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return line.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _text(data: bytes) -> str:
+    """The file's text; a character that the end of the file cuts in two is left out."""
+    return codecs.getincrementaldecoder("utf-8-sig")().decode(data)
 
 
 def _header(runs: list[Run]) -> dict[str, Any]:
@@ -113,10 +138,14 @@ def _header(runs: list[Run]) -> dict[str, Any]:
 def _check_header(line: str) -> None:
     try:
         header = json.loads(line)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise BadTrace("This file does not begin like a First Token trace; nothing was loaded.")
     version = header.get("version")
-    if not isinstance(version, int) or version > VERSION:
-        raise BadTrace(f"This trace is of version {version!r}, newer than the {VERSION} this program reads.")
+    if type(version) is not int or version < 1:
+        raise BadTrace("This trace does not say its version as a whole number; nothing was loaded.")
+    if version > VERSION:
+        raise BadTrace(
+            f"This trace is of a version newer than the {VERSION} that this program reads; update it."
+        )

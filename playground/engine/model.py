@@ -9,7 +9,9 @@ from typing import Any
 from playground.core.decoding import Decoding
 from playground.core.kv import CacheSpec
 from playground.core.request import ModelFacts
+from playground.engine.store import CacheStore
 from playground.engine.turns import Turns
+from playground.engine.vocabulary import Vocabulary
 
 
 @dataclass(slots=True)
@@ -30,7 +32,12 @@ class LoadedModel:
     load_seconds: float
     suggested: Decoding | None = None
     turns: Turns = field(default_factory=Turns)
+    caches: CacheStore = field(default_factory=CacheStore)
+    vocabulary: Vocabulary = field(init=False)
     warm: bool = False
+
+    def __post_init__(self) -> None:
+        self.vocabulary = Vocabulary(self.tokenizer)
 
     @property
     def device(self) -> Any:

@@ -1,0 +1,45 @@
+"""How quantities are written for people: the page, the terminal and exports agree.
+
+Bytes are multiples of 1,024 (KiB, MiB, GiB), three significant figures, zeros after the point left
+out. Knows numbers only.
+"""
+
+BINARY_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def bytes_text(count: int | None) -> str:
+    """`46080` as `45 KiB`, `16777216000` as `15.6 GiB`; None is `unknown`."""
+    if count is None:
+        return "unknown"
+    if abs(count) < 1024:
+        return f"{count} B"
+    value, unit = float(count), "B"
+    for unit in BINARY_UNITS:
+        value /= 1024
+        if abs(value) < 999.5:
+            break
+    return f"{_three_figures(value)} {unit}"
+
+
+def seconds_text(seconds: float | None) -> str:
+    """`0.0362` as `36 ms`, `0.00421` as `4.21 ms`, `2.53` as `2.53 s`; None is `unknown`."""
+    if seconds is None:
+        return "unknown"
+    if seconds >= 1:
+        return f"{_three_figures(seconds)} s"
+    milliseconds = seconds * 1000
+    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{_three_figures(milliseconds)} ms"
+
+
+def probability_text(probability: float) -> str:
+    """A share as percent with three significant figures: `0.0621` as `6.21 %`."""
+    if probability == 0:
+        return "0 %"
+    percent = probability * 100
+    return f"{percent:.1e} %" if percent < 0.001 else f"{percent:.3g} %"
+
+
+def _three_figures(value: float) -> str:
+    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

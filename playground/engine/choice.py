@@ -1,0 +1,218 @@
+"""Choosing the next token of one lane, and the record of how it was chosen.
+
+Everything is computed on the device and packed into one fp64 vector, so that a step costs one copy
+to the host. Knows no model, no cache and no text.
+
+The draw walks the cumulative processed distribution in this order: the ranked head (by probability,
+ties by id), then the rest by id. No full sort is needed, and the order is the same on every device.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from playground.core.events import StageRecord
+from playground.engine.pipeline import HEAD, SamplingStage, ranked
+
+_SCALARS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The recorded alternatives of a step, parallel lists."""
+
+    ids: list[int]
+    raw_logprobs: list[float]
+    processed_probabilities: list[float]
+    removed_by: list[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One chosen token on the host, with everything a step record needs of the distributions."""
+
+    id: int
+    raw_rank: int
+    raw_logprob: float
+    processed_probability: float
+    logsumexp: float
+    raw_entropy_bits: float
+    processed_entropy_bits: float
+    kept_count: int
+    kept_mass: float
+    stages: tuple[StageRecord, ...]
+    candidates: Candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """Scores after every stage, and the distribution they make.
+
+    `head` are the ranked scores and `order` their ids; `log_z` is the fp64 logarithm of the sum of
+    exponentials, `beyond` says whether candidates are left outside the head.
+    """
+
+    scores: torch.Tensor
+    head: torch.Tensor
+    order: torch.Tensor
+    log_z: torch.Tensor
+    beyond: bool
+
+
+def survive(scores: torch.Tensor) -> Survivors:
+    """The distribution of processed `scores` (vocabulary,)."""
+    head, order = ranked(scores, HEAD)
+    beyond = len(head) < len(scores) and bool(head[-1] > -torch.inf)
+    log_z = (scores if beyond else head).double().logsumexp(0)
+    return Survivors(scores, head, order, log_z, beyond)
+
+
+def pick(survivors: Survivors, draw: float) -> torch.Tensor:
+    """Inverse CDF in fp64: the id (0-dim tensor) on which `draw` in [0, 1) lands."""
+    mass = (survivors.head.double() - survivors.log_z).exp().cumsum(0)
+    if not survivors.beyond or draw < mass[-1]:
+        kept = int((survivors.head > -torch.inf).sum())
+        place = int(torch.searchsorted(mass, draw, right=True))
+        return survivors.order[min(place, kept - 1)]
+    rest = (survivors.scores.double() - survivors.log_z).exp()
+    rest[survivors.order] = 0
+    cumulative = mass[-1] + rest.cumsum(0)
+    last_kept = int(rest.nonzero()[-1])
+    return torch.searchsorted(cumulative, cumulative.new_tensor(draw), right=True).clamp(max=last_kept)
+
+
+def choose(
+    raw: torch.Tensor,
+    ids: torch.Tensor,
+    stages: tuple[SamplingStage, ...],
+    draw: float | None,
+    top_n: int,
+) -> tuple[Choice, torch.Tensor]:
+    """Choose from `raw` logits (vocabulary,) in fp32, after `ids` (positions,).
+
+    `draw` None takes the most probable token. Returns the choice and the processed scores
+    (vocabulary,), removed candidates at -inf.
+    """
+    logsumexp = raw.logsumexp(0)
+    top = ranked(raw, top_n)[1] if top_n else raw.new_empty(0, dtype=torch.long)
+    trail = _Trail(raw, logsumexp, top)
+    scores = raw[None]
+    for stage in stages:
+        scores = stage.apply(ids[None], scores)
+        trail.note(stage.name, scores[0], stage.filters)
+    scores = scores[0]
+    if draw is None:
+        chosen = scores.argmax()
+        scores = _only(scores, chosen)
+        trail.note("greedy", scores, True)
+    survivors = survive(scores)
+    if draw is not None:
+        chosen = pick(survivors, draw)
+    packed = _pack(raw, logsumexp, trail, survivors, chosen, top)
+    return _unpack(packed.tolist(), trail.names, len(top)), scores
+
+
+class _Trail:
+    """What each stage left: count, mass, and which of the top candidates were still alive."""
+
+    def __init__(self, raw: torch.Tensor, logsumexp: torch.Tensor, top: torch.Tensor) -> None:
+        self.names: list[str] = []
+        self.numbers: list[torch.Tensor] = []
+        self.alive: list[torch.Tensor] = []
+        self._raw = raw
+        self._top = top
+        self._weights = (raw - logsumexp).exp()
+
+    def note(self, name: str, scores: torch.Tensor, filters: bool) -> None:
+        """Record `scores` as they left the stage; reshaping stages set what mass is measured under."""
+        if not filters:
+            self._weights = scores.softmax(0)
+        kept = scores > -torch.inf
+        self.names.append(name)
+        weights = (self._raw.softmax(0) if name == "greedy" else self._weights).double()
+        self.numbers += [kept.sum().double(), (weights * kept).sum().clamp(max=1)]
+        self.alive.append(kept[self._top])
+
+
+def _only(scores: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    out = torch.full_like(scores, -torch.inf)
+    out[chosen] = scores[chosen]
+    return out
+
+
+def _pack(
+    raw: torch.Tensor,
+    logsumexp: torch.Tensor,
+    trail: _Trail,
+    survivors: Survivors,
+    chosen: torch.Tensor,
+    top: torch.Tensor,
+) -> torch.Tensor:
+    probabilities = (raw - logsumexp).exp()
+    raw_entropy = logsumexp - (probabilities * raw).nan_to_num(0.0).sum()
+    live = survivors.scores if survivors.beyond else survivors.head
+    processed = (live.double() - survivors.log_z).exp()
+    rows = torch.cat([chosen[None], top])
+    before = (raw > raw[chosen]).sum() + ((raw == raw[chosen])[:chosen]).sum()
+    count = (survivors.scores > -torch.inf).sum()
+    scalars = [
+        chosen, before + 1, count, logsumexp, raw_entropy / math.log(2),
+        -torch.xlogy(processed, processed).sum() / math.log(2),
+        trail.numbers[-1] if trail.numbers else raw.new_ones(()),
+    ]  # fmt: skip
+    return torch.cat([
+        torch.stack([scalar.double() for scalar in scalars]),
+        *(number[None] for number in trail.numbers),
+        rows.double(),
+        (raw[rows] - logsumexp).double(),
+        (survivors.scores[rows].double() - survivors.log_z).exp(),
+        *(alive.double() for alive in trail.alive),
+    ])  # fmt: skip
+
+
+def _unpack(values: list[float], names: list[str], top_n: int) -> Choice:
+    id, rank, count, logsumexp, raw_entropy, processed_entropy, mass = values[:7]
+    rest = iter(values[7:])
+
+    def take(n: int) -> list[float]:
+        return [next(rest) for _ in range(n)]
+
+    numbers = take(2 * len(names))
+    stages = tuple(
+        StageRecord(name, int(kept), _short(share))
+        for name, kept, share in zip(names, numbers[::2], numbers[1::2], strict=True)
+    )
+    ids, logprobs, processed = take(top_n + 1), take(top_n + 1), take(top_n + 1)
+    alive = [take(top_n) for _ in names]
+    removed = [
+        next((name for name, row in zip(names, alive, strict=True) if not row[i]), None)
+        for i in range(top_n)
+    ]
+    first = 1 if id in ids[1:] else 0
+    return Choice(
+        id=int(id), raw_rank=int(rank), raw_logprob=_short(min(0.0, logprobs[0])),
+        processed_probability=_short(processed[0]), logsumexp=_short(logsumexp),
+        raw_entropy_bits=_short(max(0.0, raw_entropy)),
+        processed_entropy_bits=_short(max(0.0, processed_entropy)),
+        kept_count=int(count), kept_mass=_short(mass), stages=stages,
+        candidates=_candidates(ids, logprobs, processed, removed, first),
+    )  # fmt: skip
+
+
+def _candidates(
+    ids: list[float], logprobs: list[float], processed: list[float], removed: list[str | None], first: int
+) -> Candidates:
+    """The top candidates, and the chosen one after them where it is not among them."""
+    order = [*range(1, len(ids)), *([] if first else [0])]
+    return Candidates(
+        [int(ids[i]) for i in order],
+        [_short(min(0.0, logprobs[i])) for i in order],
+        [_short(processed[i]) for i in order],
+        [removed[i - 1] if i else None for i in order],
+    )
+
+
+def _short(value: float) -> float:
+    """Nine significant digits: more than fp32 holds, and half the length in a trace."""
+    return float(f"{value:.9g}")

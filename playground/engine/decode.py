@@ -1,0 +1,234 @@
+"""The loop: read the prompt once, then choose a token, append it, and run one forward for the next.
+
+`stream` is the whole story in one screen: prefill, choose, decode step, choose, ... until every lane
+has ended. It is a generator of events; whoever closes it stops the run before the next forward. It
+does not wrap `generate()`, which is the reference it is tested against. Knows no page, and no text
+beyond what a step adds.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+from playground.core.control import Control
+from playground.core.draws import uniform
+from playground.core.events import Event, Failed, Finished, FinishReason, Prefilled, Prefilling
+from playground.core.request import Request
+from playground.engine.cache import forward, keep_rows, measure, new_cache, repeat_rows, tokens_held
+from playground.engine.callbacks import Callbacks
+from playground.engine.choice import Choice, choose
+from playground.engine.clock import Clock
+from playground.engine.live import Live, LiveLane, open_lane
+from playground.engine.model import LoadedModel
+from playground.engine.opening import open_run
+from playground.engine.records import finished, started, stepped
+
+PREFILL_CHUNK_TOKENS = 256
+
+
+def stream(
+    model: LoadedModel,
+    request: Request,
+    *,
+    callbacks: Iterable[Any] = (),
+    control: Control | None = None,
+) -> Iterator[Event]:
+    """Run `request` on `model`, yielding its events.
+
+    Raises `RequestError` or `InvalidSetting` before the first event where the request cannot be
+    run. A failure later (memory, a broken model) is a `Failed` event; what was made is kept.
+    """
+    control, clock = control or Control(), Clock(model.device)
+    request, prompt = open_run(model, request)
+    return _events(model, request, started(model, request, prompt), Callbacks(callbacks), control, clock)
+
+
+def _events(
+    model: LoadedModel,
+    request: Request,
+    start: Event,
+    callbacks: Callbacks,
+    control: Control,
+    clock: Clock,
+) -> Iterator[Event]:
+    assert request.prompt_ids is not None
+    lanes = [open_lane(i, d, model.tokenizer, request.prompt_ids) for i, d in enumerate(request.lanes)]
+    loop = _Loop(model, request, Live(request.prompt_ids, lanes, None), callbacks, control, clock)
+    yield start
+    try:
+        yield from loop.prefill()
+        while loop.live.lanes:
+            yield from loop.choose()
+            yield from loop.end_lanes()
+            if loop.live.lanes and loop.may_go_on():
+                loop.decode_step()
+            else:
+                yield from loop.cancel()
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        yield loop.failed(error)
+    finally:
+        loop.hand_over()
+
+
+class _Loop:
+    """One run in progress; each method is one phase."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        request: Request,
+        live: Live,
+        callbacks: Callbacks,
+        control: Control,
+        clock: Clock,
+    ) -> None:
+        self.model, self.request, self.live = model, request, live
+        self.callbacks, self.control, self.clock = callbacks, control, clock
+        self.step_began_seconds = 0.0
+        self.computed, self.reused = 0, 0
+
+    def prefill(self) -> Iterator[Event]:
+        """Read the part of the prompt that no cache holds, in chunks, once for all lanes."""
+        live, ids, run = self.live, self.live.prompt_ids, self.request.run
+        live.cache, self.reused = self._cache()
+        began = self.clock.seconds()
+        for begin in range(self.reused, len(ids), PREFILL_CHUNK_TOKENS):
+            if not self.may_go_on():
+                yield from self.cancel()
+                return
+            chunk = ids[begin : begin + PREFILL_CHUNK_TOKENS]
+            self.model.turns.take(lambda: self._forward([chunk]))
+            yield Prefilling(run, begin + len(chunk), len(ids), self.clock.seconds())
+        self.computed, ended = len(ids) - self.reused, self.clock.seconds()
+        kv = measure(live.cache)
+        event = Prefilled(
+            run, self.computed, self.reused, began, ended, kv.tokens,
+            kv.used_bytes, kv.allocated_bytes, warm_up=not self.model.warm,
+        )  # fmt: skip
+        self.model.warm = True
+        self.callbacks.call(event, live)
+        yield event
+        self.model.turns.take(self._spread)
+        self.step_began_seconds = self.clock.seconds()
+
+    def choose(self) -> Iterator[Event]:
+        """One token for every live lane, from the logits of the last position."""
+        choices = self.model.turns.take(self._choices)
+        ended = self.clock.seconds()
+        kv, rows = measure(self.live.cache), len(self.live.lanes)
+        events = [
+            stepped(self.model, self.request, lane, choice, draw, (self.step_began_seconds, ended),
+                    kv, rows, (self.computed, self.reused))
+            for lane, (choice, draw) in zip(self.live.lanes, choices, strict=True)
+        ]  # fmt: skip
+        for event in events:
+            self.callbacks.call(event, self.live)
+            yield event
+
+    def end_lanes(self) -> Iterator[Event]:
+        """Finish the lanes that have reached an end, and take their rows out of the batch."""
+        reasons = {lane.index: self._reason(lane) for lane in self.live.lanes}
+        for lane in [lane for lane in self.live.lanes if reasons[lane.index]]:
+            yield self._finished(lane, reasons[lane.index])
+        rows = [row for row, lane in enumerate(self.live.lanes) if not reasons[lane.index]]
+        if rows and len(rows) < len(self.live.lanes):
+            self.model.turns.take(lambda: keep_rows(self.live.cache, rows))
+        if rows:
+            self.live.lanes = [self.live.lanes[row] for row in rows]
+        else:
+            self.hand_over()
+            self.live.lanes = []
+
+    def decode_step(self) -> None:
+        """One forward over the token that each lane chose last."""
+        self.step_began_seconds = self.clock.seconds()
+        self.model.turns.take(lambda: self._forward([[lane.ids[-1]] for lane in self.live.lanes]))
+        self.computed, self.reused = 1, tokens_held(self.live.cache) - 1
+
+    def may_go_on(self) -> bool:
+        """Asked before each forward: waits while nobody watches, False once stopped."""
+        self.clock.leave_out(self.control.held_seconds())
+        return not self.control.stopped
+
+    def cancel(self) -> Iterator[Event]:
+        """End every lane that is left as stopped; what it has is complete up to here."""
+        lanes = list(self.live.lanes)
+        self.hand_over()
+        self.live.lanes = []
+        for lane in lanes:
+            yield self._finished(lane, "cancelled")
+
+    def failed(self, error: BaseException) -> Event:
+        """The sentence for a forward that could not be computed."""
+        self.live.lanes = []
+        short_of_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "memory" in str(error)
+        reason = "there is not enough memory for it" if short_of_memory else f"the model failed ({error})"
+        message = f"The next step could not be computed: {reason}; every token up to here is kept."
+        return Failed(self.request.run, None, message, self.clock.seconds())
+
+    def hand_over(self) -> None:
+        """Give a single lane's cache to the store, for whoever continues this run."""
+        live = self.live
+        if live.cache is not None and len(live.lanes) == 1 and len(self.request.lanes) == 1:
+            held = live.cached_ids()[: tokens_held(live.cache)]
+            self.model.caches.hand_over(self.request.run, held, live.cache)
+        live.cache = live.logits = live.processed = None
+
+    def _cache(self) -> tuple[Any, int]:
+        parent = self.request.parent
+        found = self.model.caches.take(parent.run, self.live.prompt_ids) if parent else None
+        return found or (new_cache(self.model.module), 0)
+
+    @torch.inference_mode()
+    def _forward(self, ids: Any) -> None:
+        batch = torch.tensor(ids, device=self.model.device)
+        self.live.logits = forward(self.model.module, batch, self.live.cache)
+
+    @torch.inference_mode()
+    def _spread(self) -> None:
+        rows = len(self.live.lanes)
+        assert self.live.logits is not None
+        self.live.cache = repeat_rows(self.live.cache, rows)
+        self.live.logits = self.live.logits.expand(rows, -1)
+
+    @torch.inference_mode()
+    def _choices(self) -> list[tuple[Choice, float | None]]:
+        logits = self.live.logits
+        assert logits is not None
+        choices = [self._choice(row, lane) for row, lane in zip(logits, self.live.lanes, strict=True)]
+        if self.callbacks:
+            self.live.processed = torch.stack([scores for _, _, scores in choices])
+        return [(choice, draw) for choice, draw, _ in choices]
+
+    def _choice(self, row: torch.Tensor, lane: LiveLane) -> tuple[Choice, float | None, torch.Tensor]:
+        draw = None
+        if not lane.decoding.greedy:
+            assert lane.decoding.seed is not None
+            draw = uniform(lane.decoding.seed, self._first_step() + lane.steps)
+        penalised = lane.decoding.repetition_penalty != 1
+        seen = (*self.live.prompt_ids, *lane.ids) if penalised else ()
+        ids = torch.tensor(seen, dtype=torch.long, device=row.device)
+        choice, scores = choose(row, ids, lane.stages, draw, self.request.top_n)
+        return choice, draw, scores
+
+    def _first_step(self) -> int:
+        return self.request.parent.step if self.request.parent else 0
+
+    def _reason(self, lane: LiveLane) -> FinishReason | None:
+        if lane.ids[-1] in self.model.stop_ids:
+            return "stop_token"
+        if lane.stops.found(lane.text.text, len(lane.pieces[-1])):
+            return "stop_string"
+        if lane.steps >= lane.decoding.max_new_tokens:
+            return "max_new_tokens"
+        context = self.model.facts.context
+        if context is not None and len(self.live.prompt_ids) + lane.steps > context:
+            return "context_limit"
+        return None
+
+    def _finished(self, lane: LiveLane, reason: FinishReason | None) -> Finished:
+        assert reason is not None
+        event = finished(self.request.run, lane, reason, self.clock.seconds())
+        self.callbacks.call(event, self.live)
+        return event

@@ -1,0 +1,5 @@
+"""What the engine says when a request cannot be run. The message is one sentence for a person."""
+
+
+class RequestError(ValueError):
+    """A request refused before any forward: what is wrong and what to do, nothing was changed."""

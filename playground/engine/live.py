@@ -1,0 +1,78 @@
+"""The state of a run while it runs: lanes, the rows of the batch they sit in, the cache, the logits.
+
+Holds tensors, so nothing here outlives the run. Knows no events' consumers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from playground.core.decoding import Decoding
+from playground.engine.pipeline import SamplingStage, build
+from playground.engine.text import StopStrings, TextStream
+
+
+@dataclass(slots=True)
+class LiveLane:
+    """One lane: its settings, what it has chosen, and its text so far."""
+
+    index: int
+    decoding: Decoding
+    stages: tuple[SamplingStage, ...]
+    text: TextStream
+    stops: StopStrings
+    ids: list[int] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def steps(self) -> int:
+        """Tokens chosen so far."""
+        return len(self.ids)
+
+
+def open_lane(index: int, decoding: Decoding, tokenizer: Any, prompt_ids: Sequence[int]) -> LiveLane:
+    """A lane that has chosen nothing yet."""
+    return LiveLane(
+        index,
+        decoding,
+        build(decoding, len(prompt_ids)),
+        TextStream(tokenizer, prompt_ids),
+        StopStrings(decoding.stop),
+    )
+
+
+@dataclass(slots=True)
+class Live:
+    """The run between two forwards. `lanes[row]` is the lane in that row of the batch."""
+
+    prompt_ids: tuple[int, ...]
+    lanes: list[LiveLane]
+    cache: Any
+    logits: torch.Tensor | None = None
+    processed: torch.Tensor | None = None
+    last_ids: list[int] = field(default_factory=list)
+
+    def cached_ids(self) -> tuple[int, ...]:
+        """Ids whose keys and values are in the first row of the cache."""
+        chosen = self.lanes[0].ids if self.lanes else []
+        return self.prompt_ids + tuple(chosen[:-1])
+
+
+class LiveView:
+    """What a callback sees of the live step, valid during the call only.
+
+    `raw_logits` and `processed_logits` are (lanes, vocabulary) in fp32, `lanes` maps their rows to
+    lane numbers, `cache` is the running transformers cache. After the call every one is None.
+    """
+
+    def __init__(self, live: Live) -> None:
+        self.lanes: tuple[int, ...] | None = tuple(lane.index for lane in live.lanes)
+        self.raw_logits = live.logits
+        self.processed_logits = live.processed
+        self.cache = live.cache
+
+    def close(self) -> None:
+        """End of the call: let go of the tensors."""
+        self.lanes = self.raw_logits = self.processed_logits = self.cache = None

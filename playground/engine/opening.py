@@ -1,0 +1,41 @@
+"""Before the first forward: the request made complete, or refused in a sentence.
+
+Knows no loop.
+"""
+
+import secrets
+from dataclasses import replace
+
+from playground.core.decoding import Decoding, InvalidSetting, validated
+from playground.core.draws import fresh_seed
+from playground.core.request import LANES_LIMIT, Request
+from playground.engine.errors import RequestError
+from playground.engine.model import LoadedModel
+from playground.engine.prompts import Prompt, encode_prompt
+
+TOP_N_LIMIT = 200
+
+
+def open_run(model: LoadedModel, request: Request) -> tuple[Request, Prompt]:
+    """The request with ids, seeds and a run id filled in, and its prompt.
+
+    Raises `RequestError` or `InvalidSetting`; nothing has been computed then.
+    """
+    if not 1 <= len(request.lanes) <= LANES_LIMIT:
+        raise RequestError(f"A run has 1 to {LANES_LIMIT} lanes, not {len(request.lanes)}.")
+    if not isinstance(request.top_n, int) or not 0 <= request.top_n <= TOP_N_LIMIT:
+        raise InvalidSetting(f"top_n must be a whole number from 0 to {TOP_N_LIMIT}, not {request.top_n!r}.")
+    lanes = tuple(_seeded(validated(lane)) for lane in request.lanes)
+    prompt = encode_prompt(model.tokenizer, model.vocabulary, request)
+    context = model.facts.context
+    if context is not None and len(prompt.tokens) > context:
+        raise RequestError(
+            f"The prompt has {len(prompt.tokens):,} tokens and this model reads at most {context:,}; shorten it."
+        )
+    top_n = min(request.top_n, model.facts.vocabulary)
+    run = request.run or secrets.token_urlsafe(12)
+    return replace(request, lanes=lanes, prompt_ids=prompt.ids, top_n=top_n, run=run), prompt
+
+
+def _seeded(decoding: Decoding) -> Decoding:
+    return decoding if decoding.seed is not None else replace(decoding, seed=fresh_seed())

@@ -1,0 +1,101 @@
+"""From what the loop holds to the events it yields. Knows no forward and no consumer."""
+
+from playground.core.events import Finished, FinishReason, Started, Stepped
+from playground.core.request import Request
+from playground.core.tokens import Candidate
+from playground.engine.cache import Measured
+from playground.engine.choice import Candidates, Choice
+from playground.engine.live import LiveLane
+from playground.engine.model import LoadedModel
+from playground.engine.prompts import Prompt
+
+
+def started(model: LoadedModel, request: Request, prompt: Prompt) -> Started:
+    """The first event of a run."""
+    return Started(
+        request.run,
+        request,
+        model.facts,
+        prompt.tokens,
+        prompt.own,
+        prompt.notes,
+        load_seconds=model.load_seconds,
+    )
+
+
+def stepped(
+    model: LoadedModel,
+    request: Request,
+    lane: LiveLane,
+    choice: Choice,
+    draw: float | None,
+    clock: tuple[float, float],
+    kv: Measured,
+    rows: int,
+    positions: tuple[int, int],
+) -> Stepped:
+    """The record of one chosen token; also appends it to the lane.
+
+    `clock` is the step's begin and end in seconds, `kv` measures all `rows` of the cache together,
+    `positions` are those computed and reused for this step.
+    """
+    assert request.prompt_ids is not None
+    step = lane.steps
+    text = lane.text.add(choice.id)
+    lane.ids.append(choice.id)
+    lane.pieces.append(text)
+    position = len(request.prompt_ids) + step
+    return Stepped(
+        run=request.run, lane=lane.index, step=step, position=position,
+        token=model.vocabulary.token(choice.id), text=text,
+        raw_rank=choice.raw_rank, raw_logprob=choice.raw_logprob,
+        processed_probability=choice.processed_probability,
+        draw=draw, origin="argmax" if draw is None else "drawn",
+        candidates=_candidates(model, choice.candidates),
+        logsumexp=choice.logsumexp, raw_entropy_bits=choice.raw_entropy_bits,
+        processed_entropy_bits=choice.processed_entropy_bits,
+        kept_count=choice.kept_count, kept_mass=choice.kept_mass, stages=choice.stages,
+        start_seconds=clock[0], end_seconds=clock[1],
+        kv_tokens=kv.tokens, kv_used_bytes=_share(kv.used_bytes, rows),
+        kv_allocated_bytes=_share(kv.allocated_bytes, rows),
+        positions_computed=positions[0], positions_reused=positions[1],
+        held_characters=lane.stops.held(lane.text.text),
+    )  # fmt: skip
+
+
+def finished(run: str, lane: LiveLane, reason: FinishReason, seconds: float) -> Finished:
+    """The last event of a lane: its text without a stop string, and what that took away."""
+    stop = None
+    if lane.pieces:
+        stop = lane.stops.found(lane.text.text, len(lane.pieces[-1])) if reason == "stop_string" else None
+    tail = lane.text.tail()
+    text = lane.text.text
+    withheld = 0
+    if stop is not None:
+        text = text[: stop[0]]
+        withheld = _steps_reaching_past(lane.pieces, stop[0])
+    return Finished(run, lane.index, reason, text, seconds, tail, stop and stop[1], withheld)
+
+
+def _steps_reaching_past(pieces: list[str], place: int) -> int:
+    """How many trailing steps end after character `place` of the joined text."""
+    end, count = sum(map(len, pieces)), 0
+    for piece in reversed(pieces):
+        if end <= place:
+            break
+        count += 1
+        end -= len(piece)
+    return count
+
+
+def _candidates(model: LoadedModel, found: Candidates) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(model.vocabulary.token(id), raw, processed, removed)
+        for id, raw, processed, removed in zip(
+            found.ids, found.raw_logprobs, found.processed_probabilities, found.removed_by, strict=True
+        )
+    )
+
+
+def _share(bytes_: int | None, rows: int) -> int | None:
+    return None if bytes_ is None else bytes_ // rows
