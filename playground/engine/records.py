@@ -59,7 +59,7 @@ def stepped(
         kv_tokens=kv.tokens, kv_used_bytes=_share(kv.used_bytes, rows),
         kv_allocated_bytes=_share(kv.allocated_bytes, rows),
         positions_computed=positions[0], positions_reused=positions[1],
-        held_characters=lane.stops.held(lane.text.text),
+        held_characters=lane.stops.held(lane.text.text, len(text)),
     )  # fmt: skip
 
 

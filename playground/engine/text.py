@@ -66,8 +66,11 @@ class StopStrings:
         hits = [(text.find(string, begin), string) for string in self._strings]
         return min((hit for hit in hits if hit[0] >= 0), default=None)
 
-    def held(self, text: str) -> int:
-        """Length of the longest ending of `text` that begins a stop string."""
+    def held(self, text: str, added: int) -> int:
+        """Length of the end of `text` not to show: a stop string's, or the longest beginning of one."""
+        found = self.found(text, added)
+        if found is not None:
+            return len(text) - found[0]
         for length in range(min(self._longest - 1, len(text)), 0, -1):
             if any(string.startswith(text[-length:]) for string in self._strings):
                 return length

@@ -1,0 +1,34 @@
+"""The slow reference: transformers' own `generate`, asked for ids and for its processed scores."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from playground.core.decoding import Decoding
+
+
+def greedy_ids(module: Any, prompt_ids: Sequence[int], tokens: int, **options: Any) -> list[int]:
+    """Ids that `generate` chooses greedily."""
+    output = module.generate(
+        torch.tensor([prompt_ids]), do_sample=False, max_new_tokens=tokens, eos_token_id=1, pad_token_id=0,
+        **options,
+    )  # fmt: skip
+    return list(output[0, len(prompt_ids) :].tolist())
+
+
+def processed_probabilities(
+    module: Any, prompt_ids: Sequence[int], ids: Sequence[int], decoding: Decoding, patch: pytest.MonkeyPatch
+) -> torch.Tensor:
+    """(steps, vocabulary): softmax of `generate(output_scores=True)` made to draw exactly `ids`."""
+    wanted = iter(ids)
+    patch.setattr(torch, "multinomial", lambda *_, **__: torch.tensor([[next(wanted)]]))
+    output = module.generate(
+        torch.tensor([prompt_ids]), do_sample=True, max_new_tokens=len(ids), eos_token_id=-1, pad_token_id=0,
+        temperature=decoding.temperature, top_k=decoding.top_k, top_p=decoding.top_p,
+        min_p=decoding.min_p or None, repetition_penalty=decoding.repetition_penalty,
+        output_scores=True, return_dict_in_generate=True,
+    )  # fmt: skip
+    assert output.sequences[0, len(prompt_ids) :].tolist() == list(ids)
+    return torch.stack(output.scores)[:, 0].softmax(-1)

@@ -1,0 +1,115 @@
+"""Stages and draws on rows of logits: masks, ties, boundaries, and the packed record."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers.generation.logits_process import TopPLogitsWarper
+
+from playground.core.decoding import Decoding
+from playground.engine.choice import choose, pick, survive
+from playground.engine.pipeline import TopP, build, ranked
+
+NO_IDS = torch.tensor([], dtype=torch.long)
+
+
+def log(*probabilities: float) -> torch.Tensor:
+    return torch.tensor(probabilities).log()
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "top_p", "kept"),
+    [
+        ((0.5, 0.3, 0.1, 0.1), 0.8, [0, 1]),
+        ((0.5, 0.3, 0.2), 0.6, [0, 1]),
+        ((0.5, 0.3, 0.2), 0.5, [0]),
+        ((0.2, 0.3, 0.5), 0.8, [1, 2]),
+        ((0.25, 0.25, 0.25, 0.25), 0.5, [0, 1]),
+        ((0.5, 0.3, 0.2), 0.0, [0]),
+    ],
+)
+def test_the_smallest_set_that_reaches_p(
+    probabilities: tuple[float, ...], top_p: float, kept: list[int]
+) -> None:
+    """Case 13."""
+    row = TopP(top_p)(NO_IDS, log(*probabilities)[None])[0]
+    assert row.isfinite().nonzero()[:, 0].tolist() == kept
+
+
+def test_p_of_one_keeps_all() -> None:
+    assert build(Decoding(temperature=1.0, top_p=1.0), 0) == ()
+
+
+def reference_mask(row: torch.Tensor, top_p: float) -> torch.Tensor:
+    """transformers' rule, computed in fp64."""
+    return TopPLogitsWarper(top_p)(NO_IDS, row.double()[None])[0].isfinite()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    scale=st.sampled_from([0.01, 0.5, 2.0, 6.0]),
+    top_p=st.sampled_from([0.05, 0.5, 0.8, 0.9, 0.95, 0.99, 0.9999]),
+    size=st.sampled_from([8, 1024, 1025, 5000]),
+)
+def test_masks_are_transformers_own(seed: int, scale: float, top_p: float, size: int) -> None:
+    row = torch.randn(size, generator=torch.Generator().manual_seed(seed)) * scale
+    ours = TopP(top_p)(NO_IDS, row[None])[0].isfinite()
+    assert torch.equal(ours, reference_mask(row, top_p))
+
+
+def test_ties_are_ranked_by_id() -> None:
+    values, ids = ranked(torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0]), 4)
+    assert ids.tolist() == [1, 2, 4, 3] and values.tolist() == [3.0, 3.0, 3.0, 2.0]
+
+
+@pytest.mark.parametrize(("draw", "id"), [(0.0, 1), (0.49, 1), (0.51, 2), (0.79, 2), (0.81, 0), (0.999999, 0)])
+def test_the_draw_walks_the_ranked_distribution(draw: float, id: int) -> None:
+    assert int(pick(survive(log(0.2, 0.5, 0.3)), draw)) == id
+
+
+def test_the_last_draw_lands_on_the_last_kept_token() -> None:
+    row = torch.full((5000,), -torch.inf)
+    row[[7, 4000]] = log(0.5, 0.5)
+    assert int(pick(survive(row), 1 - 2**-53)) == 4000
+
+
+@pytest.mark.parametrize("size", [3, 1500, 6000])
+def test_draws_follow_the_distribution_beyond_the_head_too(size: int) -> None:
+    row = torch.randn(size, generator=torch.Generator().manual_seed(1))
+    survivors = survive(row)
+    order = survivors.order.tolist()
+    order += sorted(set(range(size)) - set(order))
+    mass = row.double().softmax(0)[order].cumsum(0)
+    for draw in torch.linspace(0, 1 - 1e-9, 101, dtype=torch.float64).tolist():
+        place = min(int(torch.searchsorted(mass, draw, right=True)), size - 1)
+        assert int(pick(survivors, draw)) == order[place]
+
+
+def test_the_record_of_a_choice() -> None:
+    row = log(0.4, 0.3, 0.2, 0.1)
+    choice, scores = choose(row, NO_IDS, build(Decoding(temperature=1.0, top_k=3, top_p=0.7), 0), 0.9, 4)
+    assert (choice.id, choice.raw_rank, choice.kept_count) == (1, 2, 2)
+    assert choice.processed_probability == pytest.approx(3 / 7)
+    assert choice.kept_mass == pytest.approx(0.7)
+    assert [(s.name, s.kept_count) for s in choice.stages] == [("top_k", 3), ("top_p", 2)]
+    assert choice.stages[0].kept_mass == pytest.approx(0.9)
+    assert choice.candidates.removed_by == [None, None, "top_p", "top_k"]
+    assert choice.raw_entropy_bits == pytest.approx(-sum(p * math.log2(p) for p in (0.4, 0.3, 0.2, 0.1)))
+    assert choice.processed_entropy_bits == pytest.approx(-sum(p * math.log2(p) for p in (4 / 7, 3 / 7)))
+    assert scores.isfinite().tolist() == [True, True, False, False]
+
+
+def test_mass_is_measured_after_temperature_and_before_filters() -> None:
+    row = log(0.6, 0.3, 0.1)
+    choice, _ = choose(row, NO_IDS, build(Decoding(temperature=2.0, top_k=2, top_p=1.0), 0), 0.1, 3)
+    warm = (row / 2).softmax(0)
+    assert choice.kept_mass == pytest.approx(float(warm[0] + warm[1]))
+
+
+def test_impossible_logits_do_not_break_the_record() -> None:
+    row = torch.tensor([0.0, -torch.inf, 1.0, -torch.inf])
+    choice, _ = choose(row, NO_IDS, (), None, 2)
+    assert choice.id == 2 and choice.kept_count == 1 and math.isfinite(choice.raw_entropy_bits)
