@@ -15,8 +15,6 @@ import torch
 from playground.core.events import StageRecord
 from playground.engine.pipeline import HEAD, SamplingStage, ranked
 
-_SCALARS = 9
-
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -94,76 +92,74 @@ def choose(
     `draw` None takes the most probable token. Returns the choice and the processed scores
     (vocabulary,), removed candidates at -inf.
     """
-    logsumexp = raw.logsumexp(0)
-    top = ranked(raw, top_n)[1] if top_n else raw.new_empty(0, dtype=torch.long)
-    trail = _Trail(raw, logsumexp, top)
+    trail = _Trail(raw, top_n)
     scores = raw[None]
     for stage in stages:
         scores = stage.apply(ids[None], scores)
         trail.note(stage.name, scores[0], stage.filters)
-    scores = scores[0]
     if draw is None:
-        chosen = scores.argmax()
-        scores = _only(scores, chosen)
-        trail.note("greedy", scores, True)
-    survivors = survive(scores)
-    if draw is not None:
+        chosen = scores[0].argmax()
+        survivors = _only(scores[0], chosen)
+        trail.note_greedy(chosen)
+    else:
+        survivors = survive(scores[0])
         chosen = pick(survivors, draw)
-    packed = _pack(raw, logsumexp, trail, survivors, chosen, top)
-    return _unpack(packed.tolist(), trail.names, len(top)), scores
+    packed = _pack(trail, survivors, chosen)
+    return _unpack(packed.tolist(), trail.names, len(trail.top)), survivors.scores
 
 
 class _Trail:
     """What each stage left: count, mass, and which of the top candidates were still alive."""
 
-    def __init__(self, raw: torch.Tensor, logsumexp: torch.Tensor, top: torch.Tensor) -> None:
+    def __init__(self, raw: torch.Tensor, top_n: int) -> None:
+        self.raw = raw
+        self.logsumexp = raw.logsumexp(0)
+        self.probabilities = (raw - self.logsumexp).exp()
+        self.top = ranked(raw, top_n)[1] if top_n else raw.new_empty(0, dtype=torch.long)
         self.names: list[str] = []
         self.numbers: list[torch.Tensor] = []
         self.alive: list[torch.Tensor] = []
-        self._raw = raw
-        self._top = top
-        self._weights = (raw - logsumexp).exp()
+        self._weights = self.probabilities
 
     def note(self, name: str, scores: torch.Tensor, filters: bool) -> None:
         """Record `scores` as they left the stage; reshaping stages set what mass is measured under."""
         if not filters:
             self._weights = scores.softmax(0)
         kept = scores > -torch.inf
+        self._add(name, kept.sum(), (self._weights * kept).sum().clamp(max=1), kept[self.top])
+
+    def note_greedy(self, chosen: torch.Tensor) -> None:
+        """Record that one candidate was taken; its mass is under the raw distribution."""
+        self._add("greedy", torch.ones_like(chosen), self.probabilities[chosen], self.top == chosen)
+
+    def _add(self, name: str, count: torch.Tensor, mass: torch.Tensor, alive: torch.Tensor) -> None:
         self.names.append(name)
-        weights = (self._raw.softmax(0) if name == "greedy" else self._weights).double()
-        self.numbers += [kept.sum().double(), (weights * kept).sum().clamp(max=1)]
-        self.alive.append(kept[self._top])
+        self.numbers += [count.double(), mass.double()]
+        self.alive.append(alive)
 
 
-def _only(scores: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+def _only(scores: torch.Tensor, chosen: torch.Tensor) -> Survivors:
     out = torch.full_like(scores, -torch.inf)
     out[chosen] = scores[chosen]
-    return out
+    return Survivors(out, out[chosen][None], chosen[None], out[chosen].double(), beyond=False)
 
 
-def _pack(
-    raw: torch.Tensor,
-    logsumexp: torch.Tensor,
-    trail: _Trail,
-    survivors: Survivors,
-    chosen: torch.Tensor,
-    top: torch.Tensor,
-) -> torch.Tensor:
-    probabilities = (raw - logsumexp).exp()
-    raw_entropy = logsumexp - (probabilities * raw).nan_to_num(0.0).sum()
+def _pack(trail: _Trail, survivors: Survivors, chosen: torch.Tensor) -> torch.Tensor:
+    """One fp64 vector of everything; `_unpack` reads it in the same order."""
+    raw, logsumexp = trail.raw, trail.logsumexp
+    raw_entropy = logsumexp - (trail.probabilities * raw).nan_to_num(0.0).sum()
     live = survivors.scores if survivors.beyond else survivors.head
     processed = (live.double() - survivors.log_z).exp()
-    rows = torch.cat([chosen[None], top])
-    before = (raw > raw[chosen]).sum() + ((raw == raw[chosen])[:chosen]).sum()
-    count = (survivors.scores > -torch.inf).sum()
+    rows = torch.cat([chosen[None], trail.top])
+    before = (raw > raw[chosen]).sum() + (raw[:chosen] == raw[chosen]).sum()
+    whole = [(raw > -torch.inf).sum(), raw.new_ones(())]
+    count, mass = trail.numbers[-2:] or whole
     scalars = [
         chosen, before + 1, count, logsumexp, raw_entropy / math.log(2),
-        -torch.xlogy(processed, processed).sum() / math.log(2),
-        trail.numbers[-1] if trail.numbers else raw.new_ones(()),
+        -torch.xlogy(processed, processed).sum() / math.log(2), mass,
     ]  # fmt: skip
     return torch.cat([
-        torch.stack([scalar.double() for scalar in scalars]),
-        *(number[None] for number in trail.numbers),
+        torch.stack([scalar.double() for scalar in (*scalars, *trail.numbers)]),
         rows.double(),
         (raw[rows] - logsumexp).double(),
         (survivors.scores[rows].double() - survivors.log_z).exp(),

@@ -20,8 +20,8 @@ from playground.core.decoding import Decoding, Stage
 HEAD = 1024
 """Candidates that are ranked at a step; whatever lies beyond is taken in the order of ids."""
 
-_TIE = 1e-7
-"""Mass below which a sum counts as having reached top-p: what fp32 logits can tell apart."""
+_TIE = 1e-6
+"""A candidate is not needed where less than this share of its own mass is missing to top-p."""
 
 Apply = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -70,11 +70,12 @@ class TopP:
         row = scores[0]
         log_z = row.double().logsumexp(0)
         head, order = ranked(row, HEAD)
-        mass = (head.double() - log_z).exp().cumsum(0)
-        if len(head) < len(row) and mass[-1] < self.top_p - _TIE:
+        shares = (head.double() - log_z).exp()
+        if len(head) < len(row) and shares.sum() < self.top_p:
             head, order = ranked(row, len(row))
-            mass = (head.double() - log_z).exp().cumsum(0)
-        kept = 1 + int((mass[:-1] < self.top_p - _TIE).sum())
+            shares = (head.double() - log_z).exp()
+        before = shares.cumsum(0)[:-1]
+        kept = 1 + int((before < self.top_p - _TIE * shares[1:]).sum())
         out = torch.full_like(scores, -torch.inf)
         out[0, order[:kept]] = head[:kept]
         return out
