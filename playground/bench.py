@@ -57,7 +57,11 @@ def contenders(model: LoadedModel, decoding: Decoding, tokens: int) -> list[Cont
     ours = Request(prompt_ids=ids, lanes=(replace(decoding, max_new_tokens=tokens),))
     four = replace(ours, lanes=tuple(replace(ours.lanes[0], seed=seed) for seed in range(4)))
     return [
-        Contender(f"generate + TextIteratorStreamer, {mode}", lambda: _streamed(model, ids, decoding, tokens), tokens),
+        Contender(
+            f"generate + TextIteratorStreamer, {mode}",
+            lambda: _streamed(model, ids, decoding, tokens),
+            tokens,
+        ),
         Contender(f"generate, {mode}", lambda: _generate(model, ids, decoding, tokens), tokens),
         Contender(f"own loop without telemetry, {mode}", lambda: _bare(model, ids, decoding, tokens), tokens),
         Contender(f"own loop, full telemetry, {mode}", lambda: _drain(stream(model, ours)), tokens),
@@ -90,13 +94,18 @@ def main(
     loaded = load_model(model, device=device, dtype=dtype)
     loaded.stop_ids = frozenset()  # every contender makes the same number of tokens
     facts = loaded.facts
-    machine = f"{facts.device_name or facts.device}, torch {torch.__version__}, {torch.get_num_threads()} threads"
+    machine = (
+        f"{facts.device_name or facts.device}, torch {torch.__version__}, {torch.get_num_threads()} threads"
+    )
     _say(f"{facts.name}, {facts.dtype}, {machine}")
     results = []
     for decoding in (GREEDY, SAMPLED):
         results += measure(contenders(loaded, decoding, tokens), rounds)
     Console().print(_table(results))
-    rows = [{"name": r.name, "tokens_per_second": r.tokens_per_second, "ratio": r.ratio, "n": r.n} for r in results]
+    rows = [
+        {"name": r.name, "tokens_per_second": r.tokens_per_second, "ratio": r.ratio, "n": r.n}
+        for r in results
+    ]
     print(json.dumps({"results": rows, "machine": machine, "model": facts.name, "dtype": facts.dtype}))
 
 

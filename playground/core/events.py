@@ -15,9 +15,7 @@ from playground.core.request import ModelFacts, Request
 from playground.core.tokens import Candidate, Token
 
 Origin = Literal["argmax", "drawn", "forced", "draft", "beam"]
-FinishReason = Literal[
-    "stop_token", "stop_string", "max_new_tokens", "context_limit", "cancelled", "error"
-]
+FinishReason = Literal["stop_token", "stop_string", "max_new_tokens", "context_limit", "cancelled", "error"]
 
 
 @dataclass(frozen=True, slots=True)

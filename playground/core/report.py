@@ -24,7 +24,7 @@ def generation(run: Run, index: int = 0) -> dict[str, Any]:
         "text": lane.text,
         "prompt_token_ids": run.prompt_ids,
         "token_ids": lane.token_ids,
-        "finish_reason": lane.finish_reason,
+        "finish_reason": lane.finish_reason or ("error" if run.failed else None),
         "error": failure(run, lane),
         "seed": lane.decoding.seed,
         "settings": as_settings(lane.decoding),

@@ -50,7 +50,8 @@ def weights_bytes(config: Mapping[str, Any], spec: CacheSpec) -> int | None:
     feed-forward of three, two norms (Qwen2 adds biases, Qwen3 a norm for queries and for keys), a last norm,
     and an output matrix where it is not the embeddings again.
     """
-    if config.get("model_type") not in _LLAMA_LIKE or config.get("mlp_bias") or config.get("quantization_config"):
+    unlike = config.get("mlp_bias") or config.get("quantization_config")
+    if config.get("model_type") not in _LLAMA_LIKE or unlike:
         return None
     try:
         hidden, inner, vocabulary = (

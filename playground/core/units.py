@@ -13,12 +13,8 @@ def bytes_text(count: int | None) -> str:
         return "unknown"
     if abs(count) < 1024:
         return f"{count} B"
-    value, unit = float(count), "B"
-    for unit in BINARY_UNITS:
-        value /= 1024
-        if abs(value) < 999.5:
-            break
-    return f"{_three_figures(value)} {unit}"
+    power = next((p for p in range(1, len(BINARY_UNITS)) if abs(count) / 1024**p < 1023.5), len(BINARY_UNITS))
+    return f"{_three_figures(count / 1024**power)} {BINARY_UNITS[power - 1]}"
 
 
 def seconds_text(seconds: float | None) -> str:

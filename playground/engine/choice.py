@@ -182,8 +182,7 @@ def _unpack(values: list[float], names: list[str], top_n: int) -> Choice:
     ids, logprobs, processed = take(top_n + 1), take(top_n + 1), take(top_n + 1)
     alive = [take(top_n) for _ in names]
     removed = [
-        next((name for name, row in zip(names, alive, strict=True) if not row[i]), None)
-        for i in range(top_n)
+        next((name for name, row in zip(names, alive, strict=True) if not row[i]), None) for i in range(top_n)
     ]
     first = 1 if id in ids[1:] else 0
     return Choice(

@@ -7,6 +7,7 @@ beyond what a step adds.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -98,7 +99,7 @@ class _Loop:
                 yield from self.cancel()
                 return
             chunk = ids[begin : begin + PREFILL_CHUNK_TOKENS]
-            self.model.turns.take(lambda: self._forward([chunk]))
+            self.model.turns.take(partial(self._forward, [chunk]))
             yield Prefilling(run, begin + len(chunk), len(ids), self.clock.seconds())
         self.computed, ended = len(ids) - self.reused, self.clock.seconds()
         kv = measure(live.cache)

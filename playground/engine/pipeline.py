@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 import torch
 from transformers.generation.logits_process import (
-    MinPLogitsWarper, RepetitionPenaltyLogitsProcessor, TemperatureLogitsWarper, TopKLogitsWarper,
+    MinPLogitsWarper,
+    RepetitionPenaltyLogitsProcessor,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
     TypicalLogitsWarper,
 )  # fmt: skip
 

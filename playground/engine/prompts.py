@@ -85,7 +85,9 @@ def _raw_notes(request: Request, tokens: Sequence[Token], own: Sequence[bool]) -
     if request.chat:
         notes.append(Note("no_template", "This model has no chat template, so the prompt is used raw."))
     if request.system and request.chat:
-        notes.append(Note("no_system", "Without a chat template the system prompt has no place and was left out."))
+        notes.append(
+            Note("no_system", "Without a chat template the system prompt has no place and was left out.")
+        )
     added = "".join(token.text for token, mine in zip(tokens, own, strict=True) if not mine)
     if added:
         notes.append(Note("raw_adds", f"The tokenizer adds {added} to a raw prompt by itself.", added))

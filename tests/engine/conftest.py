@@ -12,7 +12,11 @@ from playground.core.kv import UnknownShape, cache_spec
 from playground.core.request import ModelFacts
 from playground.engine.model import LoadedModel
 
-CORPUS = ["hello world, the quick brown fox 😊 says 聪 of gravity", "One day, Lily met a cat", "own fox os Hello"]
+CORPUS = [
+    "hello world, the quick brown fox 😊 says 聪 of gravity",
+    "One day, Lily met a cat",
+    "own fox os Hello",
+]
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}</s>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"

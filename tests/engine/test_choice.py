@@ -65,7 +65,9 @@ def test_ties_are_ranked_by_id() -> None:
     assert ids.tolist() == [1, 2, 4, 3] and values.tolist() == [3.0, 3.0, 3.0, 2.0]
 
 
-@pytest.mark.parametrize(("draw", "id"), [(0.0, 1), (0.49, 1), (0.51, 2), (0.79, 2), (0.81, 0), (0.999999, 0)])
+@pytest.mark.parametrize(
+    ("draw", "id"), [(0.0, 1), (0.49, 1), (0.51, 2), (0.79, 2), (0.81, 0), (0.999999, 0)]
+)
 def test_the_draw_walks_the_ranked_distribution(draw: float, id: int) -> None:
     assert int(pick(survive(log(0.2, 0.5, 0.3)), draw)) == id
 

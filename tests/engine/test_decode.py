@@ -72,7 +72,12 @@ def test_processed_probabilities_are_those_of_generate(
 
 
 def test_lanes_together_choose_what_each_chooses_alone(model: LoadedModel) -> None:
-    lanes = [GREEDY, HOT, replace(HOT, seed=9, max_new_tokens=7), Decoding(temperature=2.0, top_p=1.0, seed=8)]
+    lanes = [
+        GREEDY,
+        HOT,
+        replace(HOT, seed=9, max_new_tokens=7),
+        Decoding(temperature=2.0, top_p=1.0, seed=8),
+    ]
     together = run(model, *lanes)
     for lane, decoding in zip(together.lanes, lanes, strict=True):
         assert lane.token_ids == run(model, decoding).lanes[0].token_ids

@@ -69,9 +69,7 @@ def test_the_command_gives_exactly_the_ids_of_generate(model: LoadedModel) -> No
     [
         Decoding(temperature=0.9, top_k=40, top_p=0.9, seed=11, max_new_tokens=16),
         Decoding(temperature=1.4, top_p=1.0, seed=5, max_new_tokens=16),
-        Decoding(
-            temperature=0.7, top_p=0.95, min_p=0.05, repetition_penalty=1.1, seed=2, max_new_tokens=16
-        ),
+        Decoding(temperature=0.7, top_p=0.95, min_p=0.05, repetition_penalty=1.1, seed=2, max_new_tokens=16),
     ],
 )
 def test_processed_probabilities_equal_the_scores_of_generate(

@@ -1,0 +1,48 @@
+# First Token on Linux and macOS. Windows and plain pip: see README.md.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export HOST PORT MODEL
+
+.PHONY: help run test check bench format clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(VENV)/run.stamp ## the page on 127.0.0.1:7860, or the first free port after it (PORT= HOST= MODEL=)
+	@$(BIN)/first-token serve
+
+test: $(VENV)/dev.stamp ## every test that needs no GPU
+	@sh .ci/browser.sh $(BIN)
+	@$(BIN)/first-token models fetch
+	@$(BIN)/python -m pytest -m "not gpu" $(PYTEST)
+
+check: $(VENV)/dev.stamp ## format, lint, types, import contracts
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q tests/test_readme.py
+
+bench: $(VENV)/run.stamp ## the benchmark; medians and ratios, the last line is JSON
+	@$(BIN)/first-token bench $(BENCH)
+
+format: $(VENV)/dev.stamp ## put the code in its format
+	@$(BIN)/ruff check --fix-only -q .
+	@$(BIN)/ruff format .
+
+clean: ## remove .venv and what tools have left; models stay in the user's cache
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# A stamp says that an installation was finished for these very files; without a change a second
+# `make` installs nothing.
+$(VENV)/run.stamp: pyproject.toml constraints.txt .ci/install.sh
+	@sh .ci/install.sh $(PYTHON) $(VENV) .
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/run.stamp
+	@sh .ci/install.sh $(PYTHON) $(VENV) ".[dev]"
+	@touch $@

@@ -1,0 +1,192 @@
+// Between gradio's page and the stage: who this tab is, language, theme, keys, and the adapter that
+// feeds packets to stage.js. Draws nothing of a run. Text goes in by textContent only.
+
+const LANGUAGES = ["en", "zh"];
+const NAMES = { float32: "fp32", bfloat16: "bf16", float16: "fp16" };
+const here = new URL(".", import.meta.url);
+const mounted = [];
+const texts = new Map();
+
+/** A value that outlives the page where the browser allows it, and lasts as long as the page elsewhere. */
+function memory(store) {
+  const own = new Map();
+  return {
+    get: (key) => { try { return store().getItem(key) ?? own.get(key) ?? null; } catch { return own.get(key) ?? null; } },
+    set: (key, value) => { own.set(key, value); try { store().setItem(key, value); } catch { /* not allowed here */ } },
+  };
+}
+const tab = memory(() => sessionStorage);
+const browser = memory(() => localStorage);
+
+/** 128 random bits that only this tab knows; the server keeps the tab's runs under them. */
+function session() {
+  const known = tab.get("first-token.session");
+  if (/^[0-9a-f]{32}$/.test(known ?? "")) return known;
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const made = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  tab.set("first-token.session", made);
+  return made;
+}
+
+function language() {
+  const chosen = browser.get("first-token.language");
+  if (LANGUAGES.includes(chosen)) return chosen;
+  return (navigator.language ?? "").toLowerCase().startsWith("zh") ? "zh" : "en";
+}
+
+function theme() {
+  const chosen = browser.get("first-token.theme");
+  if (chosen === "dark" || chosen === "light") return chosen;
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+function applyTheme() {
+  document.body.classList.toggle("dark", theme() === "dark");
+  document.documentElement.style.colorScheme = theme();
+  for (const { handle } of mounted) handle.packet({ theme: theme() });
+  const button = document.getElementById("theme");
+  button?.setAttribute("aria-pressed", String(theme() === "dark"));
+}
+
+async function text(of = language()) {
+  if (!texts.has(of)) texts.set(of, fetch(new URL(`i18n/${of}.json`, here)).then((answer) => answer.json()));
+  return texts.get(of);
+}
+
+async function speak() {
+  const words = await text();
+  document.documentElement.lang = language() === "zh" ? "zh-CN" : "en";
+  for (const { handle } of mounted) handle.setText(words.stage);
+  showModel();
+  showSeed();
+}
+
+/** What every event of the page carries: the tab's token and its language. */
+function who() {
+  return JSON.stringify({ session: session(), language: language() });
+}
+
+window.firstToken = {
+  who,
+  toggleLanguage() {
+    browser.set("first-token.language", language() === "zh" ? "en" : "zh");
+    speak();
+    return who();
+  },
+  toggleTheme() {
+    browser.set("first-token.theme", theme() === "dark" ? "light" : "dark");
+    applyTheme();
+  },
+  tour() {
+    visible()?.handle.tour?.(true);
+  },
+};
+
+function visible() {
+  return mounted.find(({ element }) => element.isConnected && element.offsetParent !== null);
+}
+
+/** Mount a stage in `element`; returns what takes its packets, as JSON strings. */
+export async function adapt({ element, trigger, layout }) {
+  const [{ mount }, words] = await Promise.all([import(new URL("stage.js", here)), text()]);
+  const root = element.querySelector(".stage-root");
+  const wish = (name, data = {}) => trigger(name, { session: session(), language: language(), ...data });
+  const handle = mount(root, {
+    send: (name, data) => (name === "gap" ? wish("gap", data) : null),
+    theme: theme(), text: words.stage, layout,
+  });
+  for (const old of mounted.filter((one) => !one.element.isConnected)) mounted.splice(mounted.indexOf(old), 1);
+  mounted.push({ element, handle });
+  if (layout === "run") window.firstTokenStage = handle;
+  else window.firstTokenCompare = handle;
+  const place = `first-token.run.${layout}`;
+  wish("ready", { run: tab.get(place) });
+  if (layout === "run" && language() !== "en") wish("language");
+  const overtaken = new Set();
+  let current = null;
+  return (json) => {
+    const packet = JSON.parse(json);
+    if (packet.run && overtaken.has(packet.run)) return;
+    if (packet.run && packet.run !== current) {
+      if (current) overtaken.add(current);
+      current = packet.run;
+      if (packet.label !== "recorded") tab.set(place, packet.run);
+    }
+    if (asked && packet.run && packet.label !== "recorded") {
+      asked = false;
+      if (innerWidth <= ONE_COLUMN) element.scrollIntoView({ block: "start", behavior: still() ? "auto" : "smooth" });
+    }
+    if (packet.model) {
+      showModel(packet.model);
+      document.body.classList.toggle("model-suggests", packet.suggests === true);
+    }
+    if (layout === "run") noteSeed(packet);
+    handle.packet(packet);
+    window.dispatchEvent(new CustomEvent("first-token-packet", { detail: packet }));
+  };
+}
+
+// On a phone the stage lies below the controls: a run that was asked for is scrolled to, once.
+const ONE_COLUMN = 900;
+let asked = false;
+const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+document.addEventListener("click", (event) => {
+  if (event.target.closest?.("#generate, #generate-all")) asked = true;
+}, true);
+
+let model = null;
+async function showModel(now = model) {
+  model = now;
+  const chip = document.querySelector("#device-chip .chip");
+  if (!chip) return;
+  const words = (await text()).page;
+  const cores = /^CPU, (\d+) cores$/.exec(model?.device_name ?? "")?.[1];
+  const place = cores ? words.cores.replace("{n}", cores) : model?.device_name || model?.device;
+  chip.textContent = model ? `${NAMES[model.dtype] ?? model.dtype} · ${place}` : words.model_loading;
+  if (model) chip.title = [model.name, model.device_name].filter(Boolean).join(", ");
+}
+
+let seed = null;
+function noteSeed(packet) {
+  const started = packet.events?.find((event) => event.event === "started");
+  if (!started || packet.label === "recorded") return;
+  const decoding = started.request?.lanes?.[0] ?? {};
+  const greedy = decoding.strategy === "greedy" || decoding.temperature === 0;
+  seed = greedy ? null : decoding.seed;
+  showSeed();
+}
+
+async function showSeed() {
+  const place = document.querySelector("#drawn-seed .drawn-seed");
+  if (!place) return;
+  const words = (await text()).controls;
+  place.textContent = seed === null ? "" : words.drawn_seed.replace("{seed}", String(seed));
+}
+
+function press(id) {
+  const button = document.getElementById(id);
+  if (!button || button.offsetParent === null) return false;
+  button.click();
+  return true;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    // gradio reads a text when it changes; nothing is waiting by the time this runs
+    if (press("generate") || press("generate-all")) event.preventDefault();
+  }
+}, true);
+
+// After everyone else: an Escape that closes a list, a definition or a sheet does not stop the run.
+addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.defaultPrevented || event.target.closest?.("[role='combobox']")) return;
+  press("stop") || press("stop-all");
+});
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
+applyTheme();
+speak();
+// gradio sets its own theme while it starts: ours is put back whenever the two differ
+new MutationObserver(() => {
+  if (document.body.classList.contains("dark") !== (theme() === "dark")) applyTheme();
+}).observe(document.body, { attributes: true, attributeFilter: ["class"] });

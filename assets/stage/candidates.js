@@ -1,0 +1,87 @@
+// The candidates card: the token under the cursor, why it is there, and what else could have been.
+
+import { box, button, make, region, setText } from "./dom.js";
+import { choices } from "./choices.js";
+import { DrawStrip } from "./draw_strip.js";
+import { Flow } from "./flow.js";
+import { visible } from "./marks.js";
+import { count, draw, percent, rate } from "./numbers.js";
+import { Rows } from "./rows.js";
+import { surprisal } from "./run.js";
+import { Sentence } from "./words.js";
+
+const FEW = 10;
+
+export class Candidates {
+  constructor(scene) {
+    const { words, glossary } = scene;
+    this.scene = scene;
+    this.few = true;
+    this.title = make("h2", "ft-title");
+    this.token = make("code", "ft-token-big");
+    this.figure = make("span");
+    this.why = new Sentence(make("p", "ft-why"), words, glossary.term);
+    this.strip = new DrawStrip(scene);
+    this.flow = new Flow(scene);
+    this.rows = new Rows(scene);
+    this.more = button("ft-link", "", () => this.#toggle());
+    this.node = region(words.say("region.candidates"), "ft-card-candidates");
+    this.node.append(
+      this.title, box("ft-big", this.token, this.figure), this.why.node, this.strip.node,
+      this.flow.node, this.rows.node, this.more,
+    );
+    this.reset();
+  }
+
+  reset() {
+    this.shown = null;
+    this.node.classList.add("ft-blank");
+    setText(this.title, this.scene.words.say("region.candidates"));
+  }
+
+  paint({ run, lane, cursor }) {
+    const step = lane?.steps[cursor];
+    if (!step || (this.shown === step && this.wasFew === this.few)) return;
+    this.shown = step;
+    this.wasFew = this.few;
+    this.view = { run, lane, cursor };
+    this.node.classList.remove("ft-blank");
+    const { words } = this.scene;
+    setText(this.title, words.say("candidates.title", { n: count(cursor + 1) }));
+    setText(this.token, visible(step.token));
+    setText(this.figure, percent(step.processed_probability, run.figures));
+    this.figure.title = words.say("candidates.figure");
+    this.why.show(whyKey(step), whyValues(step, run, words));
+    this.strip.show(step);
+    this.flow.show(step, lane, run);
+    const found = choices(step, run.model.vocabulary, this.few ? FEW : 1000);
+    this.rows.show(found, step, lane, run.figures, Math.min(FEW, found.total));
+    this.#offerMore(found.total);
+  }
+
+  #offerMore(total) {
+    this.more.hidden = total <= FEW;
+    const key = this.few ? "candidates.more" : "candidates.fewer";
+    setText(this.more, this.scene.words.say(key, { n: count(total) }));
+  }
+
+  #toggle() {
+    this.few = !this.few;
+    if (this.view) this.paint(this.view);
+  }
+}
+
+/** The sentence that fits how the token was chosen. */
+export function whyKey(step) {
+  const known = ["drawn", "argmax", "forced", "draft", "beam"];
+  return `why.${known.includes(step.origin) ? step.origin : "argmax"}`;
+}
+
+export function whyValues(step, run, words) {
+  return {
+    raw: percent(Math.exp(step.raw_logprob), run.figures),
+    rank: count(step.raw_rank), vocabulary: count(run.model.vocabulary),
+    bits: rate(surprisal(step)), kept: words.many("candidates.kept", step.kept_count, count(step.kept_count)),
+    draw: draw(step.draw),
+  };
+}

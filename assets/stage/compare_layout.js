@@ -1,0 +1,107 @@
+// Compare: lanes of one run side by side, then every fork.
+
+import { Banner } from "./banner.js";
+import { box, make, setText } from "./dom.js";
+import { Fork } from "./fork.js";
+import { LaneCard } from "./lane_card.js";
+import { divergence } from "./lanes.js";
+import { count, duration, rate } from "./numbers.js";
+import { timing } from "./run.js";
+import { Tip } from "./tip.js";
+import { Sentence } from "./words.js";
+
+const JUMPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+
+export class CompareLayout {
+  constructor(scene, layer) {
+    this.scene = scene;
+    const { words, glossary } = scene;
+    scene.listenToLane = (card) => this.#listen(card);
+    this.tip = new Tip(words, layer);
+    this.banner = new Banner(scene);
+    this.lead = new Sentence(make("p", "ft-lead"), words, glossary.term);
+    this.notes = make("p", "ft-notes");
+    this.error = make("p", "ft-error");
+    this.error.setAttribute("role", "alert");
+    this.row = make("div", "ft-lanes");
+    this.row.setAttribute("role", "group");
+    this.row.setAttribute("aria-label", words.say("compare.lanes"));
+    this.fork = new Fork(scene);
+    this.node = box("ft-compare", this.banner.node, box("ft-compare-lead", this.lead.node, this.banner.label),
+      this.error, this.notes, this.row, this.fork.node);
+    this.reset();
+  }
+
+  reset() {
+    this.cards = [];
+    this.row.replaceChildren();
+    this.fork.reset();
+    this.tip.hide();
+  }
+
+  steps(run) {
+    return run.steps;
+  }
+
+  paint({ run, label, progress, error, note }) {
+    this.run = run;
+    this.banner.paint({ label, progress });
+    this.#lead(run);
+    const message = error || run.failed?.message || "";
+    setText(this.error, message);
+    this.error.hidden = !message;
+    const notes = [...(run.started?.notes ?? []), note].filter(Boolean).join(" ");
+    setText(this.notes, notes);
+    this.notes.hidden = !notes;
+    this.fork.node.hidden = run.lanes.length < 2;
+    if (run.lanes.length > this.cards.length) this.#build(run);
+    const painted = this.cards.map((card) =>
+      card.paint(run, card.lane.index ? divergence(run.lanes[0], card.lane) : null));
+    this.fork.paint(run);
+    return painted.reduce((a, b) => a + b, 0);
+  }
+
+  destroy() {}
+
+  #build(run) {
+    this.cards = run.lanes.map((lane) => new LaneCard(this.scene, lane));
+    this.row.style.setProperty("--ft-lanes", String(Math.min(4, this.cards.length)));
+    this.row.replaceChildren(...this.cards.map((card) => card.node));
+  }
+
+  #lead(run) {
+    const { words } = this.scene;
+    if (!run.started) return this.lead.show("compare.waiting");
+    const times = timing(run, { steps: [] });
+    if (times.prefill === null) {
+      const total = run.promptTokens;
+      return this.lead.show("headline.reading", { total: words.many("tokens", total, count(total)) });
+    }
+    const ends = run.lanes.flatMap((lane) => lane.steps.slice(-1).map((step) => step.end_seconds));
+    const span = Math.max(0, ...ends) - (run.prefilled?.end_seconds ?? 0);
+    const decoded = run.lanes.reduce((sum, lane) => sum + Math.max(0, lane.steps.length - 1), 0);
+    return this.lead.show(decoded && span > 0 ? "compare.prefill" : "compare.prefill_running", {
+      read: words.many("tokens", times.computed, count(times.computed)), time: duration(times.prefill),
+      n: run.lanes.length, more: count(run.steps), rate: rate(decoded / span),
+    });
+  }
+
+  #listen(card) {
+    const { node } = card.chips;
+    this.tip.watch(node, (chip) => {
+      const step = card.lane.steps[Number(chip.dataset.i)];
+      return step ? { step, figures: this.run.figures } : null;
+    });
+    node.addEventListener("keydown", (event) => {
+      const chip = event.target.closest?.(".ft-token");
+      if (!chip || event.ctrlKey || event.metaKey || event.altKey) return;
+      const n = card.chips.items.length;
+      const at = Number(chip.dataset.i);
+      const to = event.key in JUMPS ? at + JUMPS[event.key] : event.key === "Home" ? 0 : event.key === "End" ? n - 1 : null;
+      if (to === null) return;
+      event.preventDefault();
+      card.chips.items[Math.min(n - 1, Math.max(0, to))].chip.focus();
+    });
+    node.addEventListener("click", (event) => event.target.closest?.(".ft-token")?.focus());
+  }
+}

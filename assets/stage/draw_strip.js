@@ -1,0 +1,52 @@
+// The cumulative distribution after settings as a strip, with a needle where the draw fell.
+
+import { box, make, setText } from "./dom.js";
+import { cumulative } from "./choices.js";
+import { visible } from "./marks.js";
+import { draw } from "./numbers.js";
+
+const LABEL_FROM = 0.12;
+const SHADES = 4;
+
+export class DrawStrip {
+  constructor(scene) {
+    this.scene = scene;
+    this.parts = [];
+    this.strip = make("div", "ft-strip");
+    this.needle = make("i", "ft-needle");
+    this.value = make("span", "ft-needle-value");
+    this.node = box("ft-draw", box("ft-strip-box", this.strip, this.needle), box("ft-needle-line", this.value));
+    this.node.setAttribute("role", "img");
+  }
+
+  show(step) {
+    const { parts, rest } = cumulative(step);
+    parts.forEach((part, i) => this.#part(i, part, part.id === step.token.id));
+    if (rest > 0) this.#part(parts.length, { from: 1 - rest, to: 1, others: true }, false);
+    const used = parts.length + (rest > 0 ? 1 : 0);
+    this.parts.forEach((node, i) => { node.hidden = i >= used; });
+    this.#needle(step.draw);
+  }
+
+  #part(i, part, chosen) {
+    const node = (this.parts[i] ??= this.strip.appendChild(make("span")));
+    const width = part.to - part.from;
+    node.className = `ft-part ft-part-${Math.min(i, SHADES)}${chosen ? " ft-chosen" : ""}`;
+    node.style.left = `${part.from * 100}%`;
+    node.style.width = `${width * 100}%`;
+    const label = part.others ? this.scene.words.say("candidates.strip_others") : visible(part);
+    setText(node, width >= LABEL_FROM ? label : "");
+  }
+
+  #needle(u) {
+    const { words } = this.scene;
+    const drawn = u !== null && u !== undefined;
+    this.needle.hidden = !drawn;
+    const text = drawn ? draw(u) : words.say("candidates.no_draw");
+    setText(this.value, text);
+    this.node.setAttribute("aria-label", words.say("candidates.strip", { draw: text }));
+    const at = drawn ? u : 0.5;
+    this.needle.style.left = `${at * 100}%`;
+    this.value.style.left = `${Math.min(96, Math.max(4, at * 100))}%`;
+  }
+}

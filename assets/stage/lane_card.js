@@ -1,0 +1,111 @@
+// One lane of a comparison: its name and settings, its text as it parts from the reference, its measures.
+
+import { Chips } from "./chips.js";
+import { box, make, region, setText } from "./dom.js";
+import { measures } from "./lanes.js";
+import { spoken } from "./marks.js";
+import { bytes, count, percent, rate } from "./numbers.js";
+import { describe, laneName } from "./settings.js";
+
+const CHIPS_A_FRAME = 800;
+const ROWS = [["leaves"], ["perplexity", "perplexity"], ["choices"], ["distinct", "distinct"], ["tokens"], ["kv", "kv-cache"]];
+
+export class LaneCard {
+  constructor(scene, lane) {
+    const { words, glossary } = scene;
+    Object.assign(this, { scene, lane, painted: 0, left: undefined, ended: false });
+    const name = laneName(words, lane);
+    this.pill = make("span", "ft-finish");
+    this.chips = new Chips(make("div", "ft-lane-text"));
+    this.chips.node.setAttribute("role", "group");
+    this.chips.node.setAttribute("aria-label", words.say("answer.name"));
+    this.error = make("p", "ft-error");
+    this.error.hidden = true;
+    this.values = {};
+    const table = make("dl", "ft-measures");
+    for (const [key, term] of ROWS) table.append(this.#row(key, term));
+    this.node = region(name, "ft-lane");
+    this.node.append(
+      box("ft-lane-head", make("h3", "ft-lane-name", name), this.pill),
+      make("p", "ft-quiet", describe(words, lane)), this.chips.node, this.error, table,
+    );
+    scene.listenToLane(this);
+  }
+
+  /** Paint what is new; `left` is the step at which the lane leaves the reference, null: not yet. */
+  paint(run, left) {
+    const { lane } = this;
+    const from = this.painted;
+    const upTo = Math.min(lane.steps.length, from + CHIPS_A_FRAME);
+    for (; this.painted < upTo; this.painted += 1) this.#append(lane.steps[this.painted], run);
+    this.#mark(left, left === this.left ? from : 0);
+    if (lane.done && !this.ended && this.painted === lane.steps.length) this.#end();
+    this.#say(run, left);
+    return this.painted;
+  }
+
+  #append(step, run) {
+    const name = this.scene.words.say("answer.token", {
+      text: spoken(step.token), p: percent(step.processed_probability, run.figures),
+    });
+    const { chip } = this.chips.push({ token: step.token, text: step.text, name });
+    if (!this.painted) chip.setAttribute("tabindex", "0");
+  }
+
+  /** What is shared is pale, the token at which the lane leaves is filled, the rest is as it is. */
+  #mark(left, from) {
+    this.left = left;
+    if (this.lane.index === 0) return;
+    const { items } = this.chips;
+    for (let i = from; i < items.length; i += 1) {
+      items[i].chip.classList.toggle("ft-shared", left === null || i < left);
+      items[i].chip.classList.toggle("ft-parting", i === left);
+    }
+  }
+
+  #end() {
+    this.ended = true;
+    const { finished } = this.lane;
+    if (finished?.tail) this.chips.addTail(finished.tail);
+    const from = this.lane.steps.length - (finished?.withheld_steps ?? 0);
+    let room = (finished?.text ?? "").length - this.lane.steps.slice(0, from).reduce((n, s) => n + s.text.length, 0);
+    for (let i = from; i < this.lane.steps.length; i += 1) {
+      const { text } = this.lane.steps[i];
+      const shown = text.slice(0, Math.max(0, room));
+      this.chips.withhold(this.chips.items[i], shown, text.slice(shown.length));
+      room -= shown.length;
+    }
+  }
+
+  #say(run, left) {
+    const { words } = this.scene;
+    const { lane, values } = this;
+    setText(this.pill, words.say(lane.done ? `compare.finish.${lane.reason}` : "compare.running"));
+    this.pill.dataset.state = lane.done ? lane.reason : "running";
+    this.error.hidden = !lane.failed;
+    if (lane.failed) setText(this.error, lane.failed.message);
+    const found = measures(lane);
+    setText(values.leaves, this.#leaves(run, left));
+    setText(values.perplexity, found.perplexity === null ? "–" : rate(found.perplexity));
+    setText(values.choices, rate(found.choices));
+    setText(values.distinct, percent(found.distinct, 2));
+    setText(values.tokens, count(found.tokens));
+    setText(values.kv, bytes(found.used));
+  }
+
+  #leaves(run, left) {
+    const { words } = this.scene;
+    if (this.lane.index === 0) return words.say("compare.is_reference");
+    if (left !== null) return words.say("compare.at_token", { n: count(left + 1) });
+    return words.say(run.done ? "compare.never" : "compare.not_yet");
+  }
+
+  #row(key, term) {
+    const { words, glossary } = this.scene;
+    const label = words.say(`compare.${key}`);
+    const name = make("dt");
+    name.append(term ? glossary.term(term, label) : label);
+    this.values[key] = make("dd");
+    return box("ft-measure", name, this.values[key]);
+  }
+}

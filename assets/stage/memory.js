@@ -1,0 +1,99 @@
+// The KV cache card: measured bytes first, a brick a cached token, then the arithmetic beside it.
+
+import { box, make, region, setAttributes, setText } from "./dom.js";
+import { bytes, count, percent } from "./numbers.js";
+import { Wall } from "./wall.js";
+import { Sentence } from "./words.js";
+
+export class Memory {
+  constructor(scene) {
+    const { words, glossary } = scene;
+    this.scene = scene;
+    this.figure = make("span");
+    this.figure.title = words.say("memory.measured");
+    this.wall = new Wall(scene);
+    this.what = new Sentence(make("p", "ft-why"), words, glossary.term);
+    this.verdict = new Sentence(make("p", "ft-why ft-verdict"), words, glossary.term);
+    this.share = new Sentence(make("p", "ft-quiet"), words, glossary.term);
+    this.gauge = box("ft-gauge", make("i"));
+    this.gauge.setAttribute("role", "meter");
+    const title = make("h2", "ft-title");
+    title.append(...new Sentence(make("span"), words, glossary.term).show("memory.title").childNodes);
+    this.node = region(words.say("region.memory"), "ft-card-memory");
+    this.node.append(
+      title, box("ft-big", this.figure), this.wall.node, this.what.node, this.verdict.node,
+      this.gauge, this.share.node,
+    );
+    this.reset();
+  }
+
+  reset() {
+    this.wall.reset();
+    this.node.classList.add("ft-blank");
+    setText(this.figure, "");
+  }
+
+  paint({ run, lane, cursor }) {
+    const at = lane?.steps[cursor] ?? run.prefilled;
+    if (!at) return;
+    this.node.classList.remove("ft-blank");
+    const state = measure(run, at);
+    setText(this.figure, state.used === null ? this.scene.words.say("memory.unknown") : bytes(state.used));
+    setAttributes(this.node, {
+      "data-tokens": state.tokens, "data-used": state.used ?? "", "data-allocated": state.allocated ?? "",
+      "data-predicted": state.predicted ?? "",
+    });
+    this.wall.show(state.prompt, state.tokens, expected(run, lane));
+    this.#sentences(run, state, Boolean(lane?.steps[cursor]));
+    this.#context(run, state);
+  }
+
+  #sentences(run, state, chosen) {
+    const formula = run.model.kv_formula;
+    const values = {
+      prompt: count(state.prompt), answer: count(state.tokens - state.prompt), each: bytes(state.each),
+      layers: formula?.[0], heads: formula?.[1], dim: formula?.[2], size: formula?.[3],
+    };
+    const simple = state.each === null ? "memory.what_plain" : "memory.what";
+    this.what.show(formula && state.each !== null ? "memory.what_formula" : simple, values);
+    const key = state.used === null || state.predicted === null ? "memory.unpredicted"
+      : state.used === state.predicted ? "memory.equal" : "memory.differs";
+    this.verdict.show(chosen ? key : `${key}_prefill`, {
+      predicted: bytes(state.predicted), allocated: bytes(state.allocated),
+    });
+  }
+
+  #context(run, state) {
+    const { context, memory_bytes: memory, query_heads: heads, kv_formula: formula } = run.model;
+    const part = context ? Math.min(1, state.tokens / context) : 0;
+    this.gauge.hidden = !context;
+    this.gauge.firstChild.style.transform = `scaleX(${part})`;
+    const label = this.scene.words.say("memory.gauge", { part: percent(part, 2), context: count(context) });
+    setAttributes(this.gauge, { "aria-label": label, "aria-valuenow": state.tokens, "aria-valuemin": 0, "aria-valuemax": context ?? 0 });
+    if (!context || state.each === null) return this.share.clear();
+    const grouped = heads && formula && heads > formula[1];
+    const key = `memory.share${memory ? "_device" : ""}${grouped ? "_mha" : ""}`;
+    return this.share.show(key, {
+      part: percent(part, 2), context: count(context), full: bytes(state.each * context),
+      device: percent((state.used ?? state.predicted) / (memory || 1), 2), memory: bytes(memory), heads,
+      mha: formula ? bytes((state.predicted * heads) / formula[1]) : "",
+    });
+  }
+}
+
+function measure(run, at) {
+  const each = run.model.kv_bytes_per_token ?? null;
+  const tokens = at.kv_tokens ?? 0;
+  return {
+    tokens, each, prompt: Math.min(tokens, run.promptTokens),
+    used: at.kv_used_bytes ?? null, allocated: at.kv_allocated_bytes ?? null,
+    predicted: each === null ? null : each * tokens,
+  };
+}
+
+/** Tokens that the cache will hold at the end: known once the lane has ended, else at most. */
+function expected(run, lane) {
+  if (!lane) return run.promptTokens;
+  const steps = lane.done ? lane.steps.length : lane.decoding.max_new_tokens ?? lane.steps.length;
+  return Math.min(run.promptTokens + Math.max(0, steps - 1), run.model.context ?? Infinity);
+}

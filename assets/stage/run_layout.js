@@ -1,0 +1,143 @@
+// The Playground: answer and timeline in the middle, candidates and memory at the right.
+
+import { Answer } from "./answer.js";
+import { Banner } from "./banner.js";
+import { Candidates } from "./candidates.js";
+import { box } from "./dom.js";
+import { Memory } from "./memory.js";
+import { surprisal } from "./run.js";
+import { Sheet } from "./sheet.js";
+import { Timeline } from "./timeline.js";
+import { Tip } from "./tip.js";
+import { Tour } from "./tour.js";
+
+const JUMPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+
+export class RunLayout {
+  constructor(scene, layer, root) {
+    Object.assign(this, { scene, cursor: -1, following: true });
+    Object.assign(scene, {
+      move: (to, options) => this.move(to, options),
+      moveBy: (by) => this.move(this.cursor + by, {}),
+      onKey: (event, options) => this.#onKey(event, options),
+      listenToTokens: (node) => this.#listen(node),
+    });
+    this.tip = new Tip(scene.words, layer);
+    this.banner = new Banner(scene);
+    this.answer = new Answer(scene);
+    this.answer.node.prepend(this.banner.label);
+    this.timeline = new Timeline(scene);
+    this.candidates = new Candidates(scene);
+    this.memory = new Memory(scene);
+    this.sheet = new Sheet(scene, layer);
+    this.node = box("ft-run", this.banner.node, box("ft-columns",
+      box("ft-column", this.answer.node, this.timeline.node),
+      box("ft-column ft-column-side", this.candidates.node, this.memory.node)));
+    this.tour = new Tour(scene.words, {
+      token: () => this.answer.chips.node,
+      bars: () => this.candidates.rows.node, draw: () => this.candidates.strip.node,
+      time: () => this.timeline.node, memory: () => this.memory.node,
+    }, layer, root);
+  }
+
+  reset() {
+    this.cursor = -1;
+    this.following = true;
+    for (const card of this.#cards()) card.reset();
+    this.sheet.close();
+    this.tip.hide();
+    this.tour.end();
+  }
+
+  /** Paint the state; returns how many steps are in the page. */
+  paint(state) {
+    const lane = state.run.lanes[0] ?? null;
+    this.#follow(state, lane);
+    this.view = { ...state, lane, cursor: this.cursor };
+    this.banner.paint(this.view);
+    const painted = this.answer.paint(this.view);
+    for (const card of [this.candidates, this.memory, this.timeline, this.sheet]) card.paint(this.view);
+    if (state.label === "recorded" && lane?.done && painted === lane.steps.length) this.tour.offer();
+    return painted;
+  }
+
+  /** Steps that this layout shows. */
+  steps(run) {
+    return run.lanes[0]?.steps.length ?? 0;
+  }
+
+  move(to, { focus = false }) {
+    const n = this.view?.lane?.steps.length ?? 0;
+    if (!n) return;
+    this.cursor = Math.min(n - 1, Math.max(0, to));
+    this.following = false;
+    this.paint(this.scene.state());
+    if (focus) this.answer.chipOf(this.cursor)?.focus({ preventScroll: false });
+  }
+
+  destroy() {
+    this.timeline.destroy();
+    this.memory.wall.destroy();
+    this.sheet.destroy();
+    this.tour.destroy();
+  }
+
+  /** While tokens arrive the cursor stays on the newest, until somebody moves it. */
+  #follow({ run, label }, lane) {
+    if (!this.following || !lane?.steps.length) return;
+    const recorded = label === "recorded" || (this.cursor < 0 && run.done);
+    if (recorded && run.done) {
+      this.cursor = mostTelling(lane.steps);
+      this.following = false;
+    } else this.cursor = lane.steps.length - 1;
+  }
+
+  #cards() {
+    return [this.answer, this.candidates, this.memory, this.timeline];
+  }
+
+  #listen(node) {
+    const indexOf = (event) => {
+      const chip = event.target.closest?.(".ft-token[data-i]");
+      return chip && node.contains(chip) ? Number(chip.dataset.i) : null;
+    };
+    this.tip.watch(node, (chip) => {
+      const step = this.view?.lane?.steps[Number(chip.dataset.i)];
+      return step ? { step, figures: this.view.run.figures } : null;
+    });
+    node.addEventListener("click", (event) => {
+      const i = indexOf(event);
+      if (i === null || String(window.getSelection())) return;
+      this.sheet.open(this.answer.chipOf(i));
+      this.move(i, {});
+    });
+    node.addEventListener("focusin", (event) => {
+      const i = indexOf(event);
+      if (i !== null && i !== this.cursor) this.move(i, {});
+    });
+    node.addEventListener("keydown", (event) => this.#onKey(event, { focus: true }));
+  }
+
+  #onKey(event, options) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const n = this.view?.lane?.steps.length ?? 0;
+    const to = event.key in JUMPS ? this.cursor + JUMPS[event.key]
+      : event.key === "Home" ? 0 : event.key === "End" ? n - 1 : null;
+    if (to === null && event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    if (to === null) this.sheet.open(this.answer.chipOf(this.cursor));
+    this.move(to ?? this.cursor, options);
+  }
+}
+
+/** The step to open a finished run on: drawn below the first rank with the most surprisal. */
+function mostTelling(steps) {
+  let best = 0;
+  let most = -1;
+  steps.slice(0, 200).forEach((step, i) => {
+    const kept = (step.candidates ?? []).filter((c) => c[2] > 0).length;
+    const score = step.raw_rank > 1 && !step.token.special && kept < 12 ? Math.min(5, surprisal(step)) : 0;
+    if (score > most) [most, best] = [score, i];
+  });
+  return best;
+}

@@ -1,0 +1,34 @@
+// The settings of a lane in words, and the names of the stages that acted.
+
+/** `T 0.7, top-p 0.9, seed 5`; the same abbreviations in every language, as core/decoding.describe. */
+export function describe(words, lane) {
+  const d = lane.decoding;
+  const parts = lane.greedy ? [words.say("settings.greedy")] : [`T ${d.temperature}`];
+  if (!lane.greedy) {
+    if (d.top_k > 0) parts.push(`top-k ${d.top_k}`);
+    if (d.top_p < 1) parts.push(`top-p ${d.top_p}`);
+    if (d.min_p > 0) parts.push(`min-p ${d.min_p}`);
+    if (d.typical_p < 1) parts.push(`typical-p ${d.typical_p}`);
+  }
+  if ((d.repetition_penalty ?? 1) !== 1) parts.push(`${words.say("stages.repetition_penalty")} ${d.repetition_penalty}`);
+  if (!lane.greedy && d.seed !== null && d.seed !== undefined) parts.push(`${words.say("settings.seed")} ${d.seed}`);
+  return parts.join(", ");
+}
+
+/** The name of a stage without its value: `top-p`. */
+export function stageName(words, name) {
+  return words.has(`stages.${name}`) ? words.say(`stages.${name}`) : String(name).replaceAll("_", "-");
+}
+
+/** The name of a stage with the lane's value: `top-p 0.9`. */
+export function stageWithValue(words, name, decoding) {
+  const value = decoding?.[name];
+  const label = stageName(words, name);
+  return value === undefined || value === null ? label : `${label} ${value}`;
+}
+
+/** The name by which a lane is called: its own, or run A, B, C. */
+export function laneName(words, lane) {
+  const letter = String.fromCharCode(65 + (lane.index % 26));
+  return lane.decoding.name || words.say("compare.run", { letter });
+}

@@ -1,0 +1,124 @@
+"""The runs of all sessions, kept on the server.
+
+A run belongs to a session, has an unguessable id and outlives the page that started it, so that a
+reload finds it again. Knows no page and no model.
+"""
+
+import secrets
+import threading
+from dataclasses import replace
+from time import monotonic
+
+from playground.backends.hosted_run import HostedRun
+from playground.backends.protocol import Backend, BackendError
+from playground.core.request import Request
+
+__all__ = ["HostedRun", "Runs"]
+
+MIB = 2**20
+
+
+class Runs:
+    """The runs of all sessions, bounded in number and in (approximate) bytes.
+
+    Runs that ended are dropped `ttl_seconds` after their last reader, and the longest idle ones
+    earlier where room is needed. `threaded=False` lets the first reader drive each run, for places
+    that lend the device to the calling thread only (ZeroGPU); there a closed page ends its run.
+    """
+
+    def __init__(
+        self, ttl_seconds: float = 3600, abandon_seconds: float = 30,
+        bytes_limit: int = 512 * MIB, runs_limit: int = 256, threaded: bool = True,
+    ) -> None:  # fmt: skip
+        self._ttl_seconds, self._abandon_seconds = ttl_seconds, abandon_seconds
+        self._bytes_limit, self._runs_limit, self._threaded = bytes_limit, runs_limit, threaded
+        self._runs: dict[str, HostedRun] = {}
+        self._lock = threading.RLock()
+        self._janitor: threading.Thread | None = None
+
+    def start(self, session: str, backend: Backend, request: Request) -> HostedRun:
+        """Begin a run of `session`, which supersedes its running one without waiting for its end.
+
+        Raises `BackendError` where every place is taken by a running run.
+        """
+        with self._lock:
+            self.stop(session)
+            self._make_room()
+            if not request.run or request.run in self._runs:
+                request = replace(request, run=secrets.token_urlsafe(16))
+            run = HostedRun(session, backend, request, self._bytes_limit // 4)
+            self._runs[run.id] = run
+            self._keep_tended()
+        if self._threaded:
+            run.begin()
+        return run
+
+    def get(self, session: str, run_id: str) -> HostedRun | None:
+        """The run of that id, if it is this session's and still kept."""
+        run = self._runs.get(run_id)
+        return run if run is not None and run.session == session else None
+
+    def latest(self, session: str) -> HostedRun | None:
+        """The session's youngest run, if one is kept."""
+        return next(reversed(self._of(session)), None)
+
+    def stop(self, session: str) -> bool:
+        """Stop what the session has running, at once; whether there was anything."""
+        running = [run for run in self._of(session) if not run.done and not run.control.stopped]
+        for run in running:
+            run.stop()
+        return bool(running)
+
+    def forget(self, session: str) -> None:
+        """Stop and drop everything of the session."""
+        self.stop(session)
+        with self._lock:
+            for run in self._of(session):
+                del self._runs[run.id]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def _of(self, session: str) -> list[HostedRun]:
+        with self._lock:
+            return [run for run in self._runs.values() if run.session == session]
+
+    def _make_room(self) -> None:
+        while len(self._runs) >= self._runs_limit or self._bytes() > self._bytes_limit:
+            victim = self._least_missed()
+            if victim is not None:
+                del self._runs[victim.id]
+            elif len(self._runs) >= self._runs_limit:
+                raise BackendError("Too many runs are in progress here; try again when one has ended.")
+            else:
+                return
+
+    def _least_missed(self) -> HostedRun | None:
+        """The ended run to drop first: not the youngest of its session if possible, longest idle."""
+        youngest = {run.session: run for run in self._runs.values()}
+        ended = [run for run in self._runs.values() if run.done]
+        return min(ended, key=lambda run: (youngest[run.session] is run, run.idle_since), default=None)
+
+    def _bytes(self) -> int:
+        return sum(run.bytes for run in self._runs.values())
+
+    def _keep_tended(self) -> None:
+        if self._janitor is None:
+            self._janitor = threading.Thread(target=self._tend, name="janitor", daemon=True)
+            self._janitor.start()
+
+    def _tend(self) -> None:
+        """The janitor's rounds; it leaves when nothing is kept."""
+        pause = threading.Event()
+        while not pause.wait(min(1.0, self._abandon_seconds / 4, self._ttl_seconds / 4)):
+            with self._lock:
+                self._tend_once(monotonic())
+                if not self._runs:
+                    self._janitor = None
+                    return
+
+    def _tend_once(self, now: float) -> None:
+        for run in list(self._runs.values()):
+            run.tend(now, self._abandon_seconds)
+            if run.done and now - run.idle_since >= self._ttl_seconds:
+                del self._runs[run.id]

@@ -1,0 +1,184 @@
+"""One run on the server: driven once, followed by any number of readers from any event on.
+
+While nobody reads it makes no forward; left alone for long it is stopped. Knows no registry, no
+page, no model, and nothing of what an event means beyond the fold.
+"""
+
+import logging
+import threading
+from collections.abc import Generator, Iterator
+from time import monotonic
+
+from playground.backends.protocol import Backend, BackendError
+from playground.core.control import Control
+from playground.core.decoding import InvalidSetting
+from playground.core.events import Event, Failed, Started, Stepped
+from playground.core.request import Request
+from playground.core.run import Run, advance, cancellations
+
+HEARTBEAT_SECONDS = 0.4
+"""A reader of a threaded run never waits longer for an answer, so that a closed page is noticed."""
+
+GRACE_SECONDS = 5.0
+"""How long a new run goes on before its first reader has come."""
+
+Steps = Generator[None, None, None]
+"""A run being driven, one event a step."""
+
+_STOPPED_EARLY = "The run was stopped before it began; generate again to start a new one."
+_BROKEN_OFF = "The run broke off without a reason; what it had is kept, so generate again."
+_UNEXPECTED = "The run met an unexpected error; what it had is kept, and the log has the details."
+_TOO_LARGE = "The record of this run has reached its size limit; it is kept, and the run ends here."
+
+_log = logging.getLogger(__name__)
+
+
+class HostedRun:
+    """One run in the making, or made. `run` is its fold so far; its list of events only grows."""
+
+    def __init__(self, session: str, backend: Backend, request: Request, bytes_limit: int) -> None:
+        self.id = request.run
+        self.session = session
+        self.run = Run()
+        self.control = Control()
+        self.bytes = 0
+        self.idle_since = self._began = monotonic()
+        self._bytes_limit = bytes_limit
+        self._news = threading.Condition()
+        self._readers = 0
+        self._over = False
+        self._steps: Steps | None = self._drive(backend, request)
+
+    @property
+    def done(self) -> bool:
+        """Whether the stream has ended; no event will come."""
+        return self._over
+
+    def begin(self) -> None:
+        """Drive the run on a thread of its own; without this the first reader drives it."""
+        steps = self._taken_steps()
+        if steps is not None:
+            threading.Thread(target=_exhaust, args=(steps,), name="run", daemon=True).start()
+
+    def stop(self) -> None:
+        """No forward after the current one; returns at once."""
+        self.control.stop()
+        if self._taken_steps() is not None:
+            self._end()
+
+    def follow(self, first: int = 0, interval_seconds: float = 0.04) -> Iterator[tuple[int, list[Event]]]:
+        """The events from index `first` on, as (index of the first one, events).
+
+        What is there comes at once, then at most one batch an interval, and the last one at once
+        when the run ends. An empty batch is a heartbeat. Closing the iterator detaches the reader.
+        """
+        at = min(max(0, first), len(self.run.events))
+        steps = self._taken_steps()
+        self._attach()
+        try:
+            due, over = monotonic(), False
+            while not over:
+                batch, over = self._awaited(at, due) if steps is None else self._made(steps, at, due)
+                due = monotonic() + interval_seconds
+                yield at, batch
+                at += len(batch)
+        finally:
+            self._detach()
+            if steps is not None:
+                steps.close()
+
+    def tend(self, now: float, abandon_seconds: float) -> None:
+        """Pause a run for which nobody came; stop one that was left alone too long."""
+        with self._news:
+            alone_seconds = 0.0 if self._readers or self._over else now - self.idle_since
+            if alone_seconds >= GRACE_SECONDS:
+                self.control.pause()
+        if alone_seconds >= abandon_seconds:
+            self.stop()
+
+    def _taken_steps(self) -> Steps | None:
+        """The steps, for the one who drives them; None for everyone after."""
+        with self._news:
+            steps, self._steps = self._steps, None
+            return steps
+
+    def _drive(self, backend: Backend, request: Request) -> Steps:
+        """Take the backend's events one by one; whatever happens, the run has an end."""
+        stream = None
+        try:
+            stream = backend.stream(request, self.control)
+            for event in stream:
+                self._add(event)
+                yield
+        except GeneratorExit:
+            self.control.stop()
+        except (BackendError, InvalidSetting) as error:
+            self._fail(str(error))
+        except Exception:
+            _log.exception("A run failed.")
+            self._fail(_UNEXPECTED)
+        finally:
+            if stream is not None and hasattr(stream, "close"):
+                stream.close()
+            self._end()
+
+    def _add(self, event: Event) -> None:
+        with self._news:
+            advance(self.run, event)
+            self.bytes += approximate_bytes(event)
+            self._news.notify_all()
+        if self.bytes > self._bytes_limit:
+            raise BackendError(_TOO_LARGE)
+
+    def _fail(self, message: str) -> None:
+        with self._news:
+            advance(self.run, Failed(self.id, None, message, monotonic() - self._began))
+
+    def _end(self) -> None:
+        with self._news:
+            if not self.run.done and self.control.stopped:
+                for event in cancellations(self.run, monotonic() - self._began):
+                    advance(self.run, event)
+            if not self.run.done:
+                self._fail(_STOPPED_EARLY if self.control.stopped else _BROKEN_OFF)
+            self._over, self.idle_since = True, monotonic()
+            self._news.notify_all()
+
+    def _awaited(self, at: int, due: float) -> tuple[list[Event], bool]:
+        """What the driving thread has added since `at`; waits for `due`, then for the first event."""
+        events, until = self.run.events, monotonic() + HEARTBEAT_SECONDS
+        with self._news:
+            self._news.wait_for(lambda: self._over or self.run.done, max(0.0, min(due, until) - monotonic()))
+            self._news.wait_for(lambda: self._over or len(events) > at, max(0.0, until - monotonic()))
+            return events[at:], self._over
+
+    def _made(self, steps: Steps, at: int, due: float) -> tuple[list[Event], bool]:
+        """What this reader, driving the run itself, adds until `due`; at least one event."""
+        for _ in steps:
+            if monotonic() >= due:
+                break
+        return self.run.events[at:], self._over
+
+    def _attach(self) -> None:
+        with self._news:
+            self._readers += 1
+            self.control.resume()
+
+    def _detach(self) -> None:
+        with self._news:
+            self._readers -= 1
+            self.idle_since = monotonic()
+            if self._readers == 0 and not self._over:
+                self.control.pause()
+
+
+def approximate_bytes(event: Event) -> int:
+    """About what the event holds in memory: most of it are its candidates and prompt tokens."""
+    if isinstance(event, Stepped):
+        return 900 + 400 * len(event.candidates)
+    return 1000 + 300 * len(event.prompt) if isinstance(event, Started) else 300
+
+
+def _exhaust(steps: Steps) -> None:
+    for _ in steps:
+        pass

@@ -1,0 +1,155 @@
+"""Models that have a short name, and public configs for the KV arithmetic.
+
+The names stand in `assets/models.toml`. Knows no torch and loads no model.
+"""
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from playground import settings
+from playground.core.deadline import within
+
+ANSWER_SECONDS = 3.0
+"""How long the Hub may take to answer."""
+
+CONFIG_LIMIT_BYTES = 10 * 2**20
+NAME_CHARACTERS_LIMIT = 1000
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+"""`owner/name`, or the name alone for the oldest models."""
+
+
+class UnknownConfig(ValueError):
+    """A config that cannot be found or read; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A model with a short name. `hub` is its id on the Hugging Face Hub."""
+
+    name: str
+    hub: str
+    about: str = ""
+    default: bool = False
+    multilingual: bool = False
+
+    @property
+    def title(self) -> str:
+        """The id without its owner, as people call the model."""
+        return self.hub.rpartition("/")[2]
+
+
+@cache
+def models() -> tuple[KnownModel, ...]:
+    """The named models, the default first."""
+    known = [KnownModel(**entry) for entry in _file()["model"]]
+    return tuple(sorted(known, key=lambda model: not model.default))
+
+
+def default_model() -> KnownModel:
+    """The model that runs when nothing is asked for."""
+    return models()[0]
+
+
+def model(name: str) -> KnownModel | None:
+    """The model of that short name, Hub id or title, in any case of letters; None if unknown."""
+    wanted = name.strip().lower()
+    return next((m for m in models() if wanted in (m.name.lower(), m.hub.lower(), m.title.lower())), None)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownConfig:
+    """The cache-relevant part of a public `config.json`; `hub` is where it stands."""
+
+    name: str
+    hub: str
+    shape: dict[str, Any]
+
+
+@cache
+def configs() -> tuple[KnownConfig, ...]:
+    """The named configs, in the file's order (about by size)."""
+    return tuple(KnownConfig(**entry) for entry in _file()["config"])
+
+
+def kv_config(name: str) -> dict[str, Any]:
+    """The config of a file, a folder, a name of the catalog, or a Hub id.
+
+    A Hub id that the catalog does not know is looked up in the local Hub cache, then on the Hub
+    where the environment allows it. Raises `UnknownConfig`.
+    """
+    name = name.strip()
+    if not name or len(name) > NAME_CHARACTERS_LIMIT or not name.isprintable():
+        raise UnknownConfig("Give a config.json, its folder, a name of the catalog, or a Hub id.")
+    path = Path(name).expanduser()
+    if path.is_file():
+        return _read(path)
+    if (path / "config.json").is_file():
+        return _read(path / "config.json")
+    if path.is_dir():
+        raise UnknownConfig(f"The folder {name!r} has no config.json; give one that has, or a catalog name.")
+    known = next((c for c in configs() if name.lower() in (c.name, c.hub.lower())), None)
+    if known is not None:
+        return dict(known.shape)
+    named = model(name)
+    return _read(_from_hub(named.hub if named else name))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > CONFIG_LIMIT_BYTES:
+            raise ValueError("too long")
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UnknownConfig(f"{file.name!r} cannot be read as JSON; give a model's config.json.") from error
+    if not isinstance(config, dict):
+        raise UnknownConfig(f"{file.name!r} holds no config; give a model's config.json.")
+    return config
+
+
+def _from_hub(hub_id: str) -> Path:
+    """The `config.json` of a Hub id, from the local cache or fetched."""
+    from huggingface_hub import HfApi, hf_hub_download, try_to_load_from_cache
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    if HUB_ID.fullmatch(hub_id) is None:
+        raise UnknownConfig(f"There is no file, folder or name {hub_id!r}; known by name are {_names()}.")
+    here = try_to_load_from_cache(hub_id, "config.json")
+    if isinstance(here, str):
+        return Path(here)
+    if settings.from_environment().offline:
+        raise UnknownConfig(
+            f"The config of {hub_id!r} is not on this machine and the network is switched off; give a "
+            f"config.json, or one of {_names()}."
+        )
+    try:
+        # One short question first: a download would try for half a minute to reach a Hub that is not there.
+        within(ANSWER_SECONDS, lambda: HfApi().model_info(hub_id, timeout=ANSWER_SECONDS))
+        return Path(hf_hub_download(hub_id, "config.json"))
+    except GatedRepoError as error:
+        raise UnknownConfig(
+            f"{hub_id!r} is gated; accept its terms on the Hub and log in with `hf auth login`, or give a "
+            "config.json."
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise UnknownConfig(
+            f"No model {hub_id!r} exists on the Hub, or it is private; known by name are {_names()}."
+        ) from error
+    except Exception as error:  # the Hub's client has changed its HTTP library, and so its errors
+        raise UnknownConfig(
+            f"The config of {hub_id!r} is not on this machine and the Hub cannot be reached; give a "
+            f"config.json, or one of {_names()}."
+        ) from error
+
+
+def _names() -> str:
+    return ", ".join(config.name for config in configs())
+
+
+@cache
+def _file() -> dict[str, Any]:
+    return tomllib.loads((settings.assets_dir() / "models.toml").read_text(encoding="utf-8"))

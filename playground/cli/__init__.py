@@ -1,0 +1,88 @@
+"""The command `first-token`.
+
+Every command answers `--help` without torch or gradio: heavy imports wait until a command runs.
+Exit codes: 0 success, 2 wrong use, 1 a failure; an error is one sentence on stderr. Knows the
+layers below and nothing of their insides.
+"""
+
+import sys
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from playground import __version__
+from playground.backends.protocol import BackendError
+from playground.catalog import UnknownConfig
+from playground.cli.terminal import complain, prepare_streams
+from playground.core.decoding import InvalidSetting
+from playground.core.kv import UnknownShape
+from playground.core.trace import BadTrace
+from playground.engine.errors import RequestError
+from playground.engine.progress import CannotLoad
+from playground.settings import InvalidEnvironment
+
+WRONG_USE = (InvalidSetting, InvalidEnvironment, BackendError, RequestError)
+FAILURES = (CannotLoad, BadTrace, UnknownShape, UnknownConfig)
+
+app = typer.Typer(
+    help="See what happens between a prompt and the words a language model answers.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for _name in ("serve", "generate", "compare", "tokens", "kv", "replay", "models", "doctor", "bench"):
+    import_module(f"playground.cli.{_name}").register(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"first-token {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+]
+
+
+@app.callback()
+def _root(version: Version = False) -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    prepare_streams()
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; returns its exit code, every error already said."""
+    try:
+        return int(app(arguments or ["--help"], prog_name="first-token", standalone_mode=False) or 0)
+    except typer.TyperException as error:
+        complain(f"{error.format_message().rstrip('.')}; see first-token --help.")
+        return error.exit_code
+    except WRONG_USE as error:
+        complain(str(error))
+        return 2
+    except FAILURES as error:
+        complain(str(error))
+        return 1
+    except BrokenPipeError:
+        return _reader_gone()
+    except OSError as error:
+        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+        return 1
+    except (KeyboardInterrupt, typer.Abort):
+        complain("Interrupted.")
+        return 130
+
+
+def _reader_gone() -> int:
+    # `first-token ... | head` closed the pipe; Python would complain once more while it exits.
+    sys.stdout = None
+    return 1

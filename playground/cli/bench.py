@@ -1,0 +1,31 @@
+"""`first-token bench`: speed on this machine; the suite itself is `playground.bench`."""
+
+from typing import Annotated
+
+import typer
+
+from playground.cli import options
+from playground.core.decoding import InvalidSetting
+
+Rounds = Annotated[int, typer.Option("--rounds", help="Rounds that count; medians are over these.")]
+Tokens = Annotated[int, typer.Option("--tokens", help="New tokens of each run.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command()(bench)
+
+
+def bench(
+    model: options.Model = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    rounds: Rounds = 5,
+    tokens: Tokens = 48,
+) -> None:
+    """Measure speed: medians, ratios, JSON as the last line."""
+    if not 1 <= rounds <= 1000 or not 2 <= tokens <= 10_000:
+        raise InvalidSetting("--rounds must be from 1 to 1,000 and --tokens from 2 to 10,000.")
+    from playground.bench import main
+
+    main(model, device, dtype, rounds, tokens)

@@ -1,0 +1,135 @@
+"""`first-token generate`: one answer, streamed to the terminal while it is made."""
+
+import sys
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from playground.cli import options
+from playground.cli.running import (
+    conclude,
+    follow,
+    local_backend,
+    notes,
+    prefill_line,
+    require_writable,
+    silent,
+)
+from playground.cli.summary import details, model_line, sentence
+from playground.cli.terminal import say, whisper, write_json, write_text
+from playground.core.decoding import GREEDY, Decoding, validated
+from playground.core.events import Event
+from playground.core.report import generation
+from playground.core.request import Request
+from playground.core.run import Run
+
+Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt, or - to read it from stdin.")]
+Strategy = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy", help="greedy or sample. Default: greedy, sample where a sampling option is given."
+    ),
+]
+Temperature = Annotated[
+    float | None, typer.Option("--temperature", help="Below 1 sharpens, above 1 flattens, 0 is greedy. [0.7]")
+]
+TopK = Annotated[int | None, typer.Option("--top-k", help="Keep the K most probable tokens; 0 is off. [0]")]
+TopP = Annotated[
+    float | None, typer.Option("--top-p", help="Keep the smallest set with this probability; 1 is off. [0.9]")
+]
+MinP = Annotated[
+    float | None,
+    typer.Option("--min-p", help="Keep what is this share as probable as the best; 0 is off. [0]"),
+]
+Penalty = Annotated[
+    float, typer.Option("--repetition-penalty", help="Above 1 makes tokens seen before less likely.")
+]
+Stop = Annotated[list[str] | None, typer.Option("--stop", metavar="TEXT", help="End before it; repeatable.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command()(generate)
+
+
+def generate(
+    prompt: Prompt,
+    chat: options.Chat = True,
+    system: options.System = None,
+    strategy: Strategy = None,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    repetition_penalty: Penalty = 1.0,
+    seed: options.Seed = None,
+    max_new_tokens: options.MaxNewTokens = 64,
+    stop: Stop = None,
+    top_n: options.TopN = 20,
+    model: options.Model = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    offline: options.Offline = False,
+    trace: options.TraceFile = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Stream one answer to the terminal.
+
+    Ctrl-C ends the run after the step in hand; what was made so far is kept and reported.
+    """
+    sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+    common = {"repetition_penalty": repetition_penalty, "seed": seed, "max_new_tokens": max_new_tokens}
+    decoding = read_decoding(strategy, sampling, **common, stop=tuple(stop or ()))
+    require_writable(trace)
+    request = Request(prompt=read_prompt(prompt), lanes=(decoding,), chat=chat, system=system, top_n=top_n)
+    run = follow(local_backend(model, device, dtype, offline), request, silent if as_json else _Writer())
+    if run.lanes:
+        _report(run, as_json)
+    return conclude(run, trace)
+
+
+def read_decoding(strategy: str | None, sampling: dict[str, Any], **common: Any) -> Decoding:
+    """The settings of the options; sampling options that were not given are None.
+
+    Raises `InvalidSetting`.
+    """
+    given = {name: value for name, value in sampling.items() if value is not None}
+    base = Decoding() if given or strategy == "sample" else GREEDY
+    if strategy is not None:
+        common["strategy"] = strategy
+    return validated(replace(base, **given, **common))
+
+
+def read_prompt(prompt: str) -> str:
+    """The argument, or all of stdin for `-`; bytes that are no UTF-8 are refused further down."""
+    if prompt != "-":
+        return prompt
+    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+
+
+def _report(run: Run, as_json: bool) -> None:
+    lane = run.lanes[0]
+    if not as_json and lane.steps:
+        write_text("\n")
+    say(sentence(run, lane))
+    whisper(details(run, lane))
+    whisper(model_line(run))
+    notes(run)
+    if as_json:
+        write_json(generation(run))
+
+
+class _Writer:
+    """Writes what a run's text has grown by, and a line while a long prompt is read."""
+
+    def __init__(self) -> None:
+        self._written = 0
+        self._prefill = prefill_line()
+
+    def __call__(self, run: Run, event: Event) -> None:
+        self._prefill(run, event)
+        text = run.lanes[0].text if run.lanes else ""
+        if len(text) > self._written:
+            write_text(text[self._written :])
+            self._written = len(text)

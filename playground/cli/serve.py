@@ -1,0 +1,44 @@
+"""`first-token serve`: the page, on the first free port; the model is loaded meanwhile."""
+
+from typing import Annotated
+
+import typer
+
+from playground import settings
+from playground.cli import options
+from playground.cli.terminal import console
+from playground.core.decoding import InvalidSetting
+
+Host = Annotated[str | None, typer.Option("--host", help="Where to listen. Default: this machine alone.")]
+Port = Annotated[int | None, typer.Option("--port", help="The first port to try. Default: 7860.")]
+Share = Annotated[bool, typer.Option("--share", help="Also open Gradio's public tunnel to this page.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command()(serve)
+
+
+def serve(
+    model: options.Model = None,
+    host: Host = None,
+    port: Port = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    share: Share = False,
+    offline: options.Offline = False,
+) -> None:
+    """Open the page; it is there before the model is.
+
+    Options that are left out are read from the environment: MODEL, HOST, PORT.
+    """
+    if port is not None and not 1 <= port <= 65535:
+        raise InvalidSetting(f"--port must be from 1 to 65535, not {port}.")
+    ours = settings.from_environment()
+    with console.status("[dim]Building the page …[/dim]"):
+        from playground.ui import app
+    app.serve(
+        model or ours.model, host or ours.host, port or ours.port,
+        device if device != "auto" else ours.device, dtype if dtype != "auto" else ours.dtype,
+        share, offline or ours.offline,
+    )  # fmt: skip

@@ -1,0 +1,154 @@
+"""From a name to a model that is ready to run.
+
+`sources` finds the files, `devices` the place, `checks` refuses what cannot work; this module loads
+and writes down what is known. Never runs code that comes with a model. Knows no run.
+"""
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from playground import settings
+from playground.engine import checks, devices, sources, weights
+from playground.engine.facts import kv_spec, model_facts, stop_ids, suggested
+from playground.engine.model import LoadedModel
+from playground.engine.progress import CannotLoad, Progress, Report, silent
+from playground.engine.quiet import quiet
+from playground.engine.sources import Source
+from playground.engine.weights import Weights
+
+__all__ = ["CannotLoad", "Progress", "load_model"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How a source will be loaded; `spread` leaves the placing over several devices to accelerate."""
+
+    source: Source
+    device: torch.device
+    dtype: str
+    spread: bool = False
+
+
+def load_model(
+    name: str | None = None,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    offline: bool = False,
+    progress: Report | None = None,
+) -> LoadedModel:
+    """Load `name` (a catalog name, a Hub id, a folder, a GGUF file; None is the default model).
+
+    `device` is auto, cpu, cuda, cuda:N or mps; `dtype` is auto, float32, bfloat16 or float16.
+    `progress` is called with each step while files are fetched and read, also from another thread.
+    Raises `CannotLoad` with one sentence; whatever was loaded before stays untouched.
+    """
+    report = progress or silent
+    place = devices.choose_device(device)
+    devices.require_dtype(dtype)
+    source = sources.find(name, offline=offline, report=report)
+    started = monotonic()
+    report(Progress("load"))
+    plan = _plan(source, place, dtype, may_spread=device == "auto")
+    if place.type == "cpu":
+        devices.set_threads(settings.from_environment().threads)
+    module, tokenizer = _read(plan)
+    spec = kv_spec(module.config, plan.dtype)
+    return LoadedModel(
+        module=module,
+        tokenizer=tokenizer,
+        facts=model_facts(source.name, source.revision, module, tokenizer, spec, place, plan.dtype),
+        spec=spec,
+        stop_ids=stop_ids(module, tokenizer),
+        load_seconds=monotonic() - started,
+        suggested=suggested(module),
+    )
+
+
+def _plan(source: Source, place: torch.device, dtype: str, *, may_spread: bool) -> _Plan:
+    """Decide dtype and placing, and refuse what cannot work before a byte of weights is read."""
+    quantised = False
+    if source.gguf_file is None:
+        config = checks.read_config(source.folder)
+        checks.require_causal(source.name, config)
+        quantised = bool(config.get("quantization_config"))
+    held = _weights(source)
+    chosen = devices.choose_dtype(dtype, place, held.numbers, held.dtype)
+    weight_bytes = held.file_bytes if quantised else held.numbers * devices.DTYPES[chosen].itemsize
+    needed = int(weight_bytes * checks.LOADING_OVERHEAD)
+    memory, where = devices.memory(place), devices.device_name(place)
+    spread = may_spread and place.type == "cuda" and needed > memory.free_bytes
+    if spread:
+        memory, where = devices.memory_together(), "all devices together"
+    checks.require_memory(source.name, needed, memory, where, chosen)
+    return _Plan(source, place, chosen, spread)
+
+
+def _weights(source: Source) -> Weights:
+    if source.gguf_file is not None:
+        return weights.in_gguf(source.folder / source.gguf_file)
+    held = weights.in_folder(source.folder)
+    if held is None:
+        raise CannotLoad(
+            f"The weights of {source.name!r} are incomplete; nothing was changed: fetch the model again."
+        )
+    return held
+
+
+def _read(plan: _Plan) -> tuple[Any, Any]:
+    """The module, in eval mode on its device, and the tokenizer; every failure as one sentence."""
+    name, folder = plan.source.name, plan.source.folder
+    where: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    if plan.source.gguf_file:
+        where["gguf_file"] = plan.source.gguf_file
+    try:
+        with quiet():
+            tokenizer = AutoTokenizer.from_pretrained(folder, **where)
+            if plan.spread:
+                where["device_map"] = "auto"
+            module, found = AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=devices.DTYPES[plan.dtype],
+                attn_implementation="sdpa",
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are refused below, with a better sentence
+                **where,
+            )
+            if not plan.spread:
+                module = module.to(plan.device)
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        raise CannotLoad(
+            f"There was not enough memory for {name!r}; nothing was changed: choose a smaller model or dtype."
+        ) from error
+    except Exception as error:  # transformers raises whatever its parts raise; the kind and first line tell
+        raise CannotLoad(
+            f"transformers could not read {name!r} ({type(error).__name__}: {_first_line(error)}); "
+            "nothing was changed: fetch the model again, or choose another."
+        ) from error
+    _require_complete(name, found)
+    return module.eval(), tokenizer
+
+
+def _require_complete(name: str, found: dict[str, Any]) -> None:
+    """Refuse a model of which transformers would draw a part at random."""
+    missing = sorted(found.get("missing_keys") or ())
+    misfits = sorted(str(entry[0]) for entry in found.get("mismatched_keys") or ())
+    if missing or misfits:
+        what = (
+            f"lacks {len(missing)} of its weights"
+            if missing
+            else "has weights of another shape than its config"
+        )
+        raise CannotLoad(
+            f"{name!r} {what} (first: {(missing or misfits)[0]}); nothing was changed: fetch the model again, "
+            "or choose another."
+        )
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or ["no reason given"]
+    return lines[0].split(". ")[0][:200].rstrip(".")

@@ -1,0 +1,50 @@
+"""Keeps transformers' progress bars and advice out of the terminal while a model loads.
+
+Errors still raise; only what would confuse is silenced. Knows no model.
+"""
+
+import importlib
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No bars, no warnings from transformers inside; as it was before, afterwards."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings(), _no_gguf_bar():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+@contextmanager
+def _no_gguf_bar() -> Iterator[None]:
+    """The reader of GGUF files has a bar of its own, which asks nobody before it prints."""
+    try:
+        reading: Any = importlib.import_module("transformers.modeling_gguf_pytorch_utils")
+        bar = reading.tqdm
+    except (ImportError, AttributeError):  # another release of transformers: then the bar shows
+        yield
+        return
+    reading.tqdm = _items
+    try:
+        yield
+    finally:
+        reading.tqdm = bar
+
+
+def _items(items: Iterable[Item], **_: Any) -> Iterable[Item]:
+    return items

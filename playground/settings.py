@@ -1,0 +1,93 @@
+"""What the environment says: the only place that reads environment variables.
+
+Knows no model, no page and no command line; their own options win over these values.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_dir
+
+_YES = {"1", "true", "yes", "on"}
+
+
+class InvalidEnvironment(ValueError):
+    """A variable that cannot be read; the message is one sentence that names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Defaults of this process.
+
+    `cache_dir` holds our own converted models and nothing else's. `model` None is the default
+    model. `threads` None leaves the number of CPU threads to the engine. `offline` forbids every
+    request that leaves the machine. `on_space` and `zero_gpu` tell a Hugging Face Space.
+    """
+
+    cache_dir: Path
+    host: str = "127.0.0.1"
+    port: int = 7860
+    model: str | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    threads: int | None = None
+    offline: bool = False
+    on_space: bool = False
+    zero_gpu: bool = False
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the variables; raises `InvalidEnvironment`.
+
+    HOST, PORT and MODEL are short names for the Makefile; FIRST_TOKEN_HOST and so on win over
+    them. HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE count as offline, OMP_NUM_THREADS as threads.
+    """
+    env = os.environ if environment is None else environment
+    on_space = bool(env.get("SPACE_ID"))
+    cache = _first(env, "FIRST_TOKEN_CACHE") or user_cache_dir("first-token", appauthor=False)
+    offline = ("FIRST_TOKEN_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    return Settings(
+        cache_dir=Path(cache).expanduser(),
+        host=_first(env, "FIRST_TOKEN_HOST", "HOST") or ("0.0.0.0" if on_space else "127.0.0.1"),
+        port=_whole(env, 1, 65535, "FIRST_TOKEN_PORT", "PORT") or 7860,
+        model=_first(env, "FIRST_TOKEN_MODEL", "MODEL"),
+        device=_first(env, "FIRST_TOKEN_DEVICE") or "auto",
+        dtype=_first(env, "FIRST_TOKEN_DTYPE") or "auto",
+        threads=_whole(env, 1, 1024, "FIRST_TOKEN_THREADS", "OMP_NUM_THREADS"),
+        offline=any(_yes(env, name) for name in offline),
+        on_space=on_space,
+        zero_gpu=_yes(env, "SPACES_ZERO_GPU"),
+    )
+
+
+def assets_dir() -> Path:
+    """The folder of style, texts, models and demo traces: inside the wheel, else the checkout's."""
+    here = Path(__file__).resolve().parent
+    inside = here / "assets"
+    return inside if inside.is_dir() else here.parent / "assets"
+
+
+def child_environment(**changes: str) -> dict[str, str]:
+    """This process's environment with `changes`, for a program started from here."""
+    return {**os.environ, **changes}
+
+
+def _first(env: Mapping[str, str], *names: str) -> str | None:
+    return next((value for name in names if (value := env.get(name, "").strip())), None)
+
+
+def _yes(env: Mapping[str, str], name: str) -> bool:
+    return env.get(name, "").strip().lower() in _YES
+
+
+def _whole(env: Mapping[str, str], low: int, high: int, *names: str) -> int | None:
+    for name in names:
+        text = env.get(name, "").strip()
+        if not text:
+            continue
+        if not text.isdecimal() or not low <= int(text) <= high:
+            raise InvalidEnvironment(f"{name} must be a whole number from {low} to {high}, not {text!r}.")
+        return int(text)
+    return None

@@ -1,0 +1,186 @@
+"""The page as a whole: header, tabs, languages; and serving it.
+
+`build` makes the page without loading anything, `launch` serves it and starts the loading, so
+that the page is open before the model is there. Knows no run.
+"""
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground import catalog, settings
+from playground.backends.hosted import Runs
+from playground.backends.protocol import Backend
+from playground.core.run import Run
+from playground.core.trace import BadTrace, load_trace
+from playground.engine.progress import Report
+from playground.ui import endpoints
+from playground.ui.models import Models
+from playground.ui.offer import Offer, multilingual, no_offer
+from playground.ui.session import read_tab
+from playground.ui.streaming import Service
+from playground.ui.tab_compare import compare_tab
+from playground.ui.tab_playground import PRIVATE, WHO, playground_tab
+from playground.ui.text import Words, say
+from playground.ui.theme import Plain, head, routes
+from playground.ui.to_compare import wire_to_compare
+
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+QUEUE_LIMIT = 64
+PORTS_TRIED = 100
+
+
+def build(
+    models: Models, runs: Runs | None = None, traces: Path | None = None, offer: Offer = no_offer
+) -> gr.Blocks:
+    """The page over `models`; `traces` is the folder of recorded runs shown before the first one.
+
+    `offer` names a model that knows Chinese, where there is one to be had.
+    """
+    words = Words()
+    service = Service(models, runs or Runs(threaded=not settings.from_environment().zero_gpu), offer)
+    single, several = recorded_runs(traces or settings.assets_dir() / "traces")
+    with gr.Blocks(title="First Token", analytics_enabled=False, fill_width=True) as demo:
+        endpoints.register(service)  # first, so that no handler of the page takes one of their names
+        who = gr.Textbox(visible=False)
+        language = _header(words)
+        with gr.Tabs(selected="playground", elem_id="tabs") as tabs:
+            with words.make(gr.Tab, {"label": "page.tab_playground"}, id="playground"):
+                playground = playground_tab(words, service, who, single)
+            with words.make(gr.Tab, {"label": "page.tab_compare"}, id="compare"):
+                compare = compare_tab(words, service, who, playground.model, several)
+        wire_to_compare(playground, compare, tabs)
+        _languages(words, language, playground.stage, who)
+        _offering(service, language, playground, who)
+    demo.queue(max_size=QUEUE_LIMIT, default_concurrency_limit=8, api_open=False)
+    demo.first_token_models = models
+    return demo
+
+
+def launch(demo: gr.Blocks, host: str, port: int | None = None, **options: Any) -> None:
+    """Serve the page; the default model begins to load as soon as the page can be opened."""
+    models: Models = demo.first_token_models  # type: ignore[attr-defined]
+    models.begin()
+    demo.launch(
+        server_name=host, server_port=port, theme=Plain(), head=head(), app_kwargs={"routes": routes()},
+        favicon_path=settings.assets_dir() / "favicon.svg", show_error=False, enable_monitoring=False,
+        max_file_size="1mb", footer_links=[], run_history=False, ssr_mode=False, pwa=False, mcp_server=False,
+        **options,
+    )  # fmt: skip
+
+
+def serve(
+    model: str | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    share: bool = False,
+    offline: bool = False,
+) -> None:
+    """Serve the page until it is interrupted; its address is printed.
+
+    `port` None is the first free one from 7860, a given one that is taken moves on likewise. Where
+    others can reach the server, only listed models can be picked: a name may be a path.
+    """
+    models = local_models(model, device, dtype, offline, open_names=host in LOOPBACK and not share)
+    demo = build(models, offer=multilingual(offline))
+    launch(demo, host, free_port(host, port or 7860), share=share, inbrowser=False)
+
+
+def local_models(
+    model: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    offline: bool = False,
+    open_names: bool = True,
+) -> Models:
+    """Models that run on this machine: `model` or the default first, then the catalog."""
+    default = model or catalog.default_model().hub
+    return Models(
+        _loader(device, dtype, offline), default, tuple(m.hub for m in catalog.models()), open_names
+    )
+
+
+def _loader(device: str, dtype: str, offline: bool) -> Callable[[str, Report], Backend]:
+    def load(name: str, report: Report) -> Backend:
+        from playground.backends.local import LocalBackend  # the page opens before torch is imported
+        from playground.engine.load import load_model
+
+        return LocalBackend(load_model(name, device=device, dtype=dtype, offline=offline, progress=report))
+
+    return load
+
+
+def recorded_runs(folder: Path) -> tuple[Run | None, Run | None]:
+    """The first recorded run of one lane, and the first of several; None where there is none."""
+    runs: list[Run] = []
+    for path in sorted(folder.glob("*.jsonl")):
+        try:
+            runs += load_trace(path).runs
+        except BadTrace:
+            continue
+    single = next((run for run in runs if len(run.lanes) == 1), None)
+    return single, next((run for run in runs if len(run.lanes) > 1), None)
+
+
+def free_port(host: str, first: int) -> int:
+    """The first free port from `first` on; `first` itself where none is, so that the error names it."""
+    for port in range(first, min(first + PORTS_TRIED, 65536)):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+            return port
+    return first
+
+
+def _header(words: Words) -> Any:
+    with gr.Row(elem_id="top"):
+        gr.HTML('<h1 class="brand">First<i>·</i>Token</h1>', apply_default_css=False, elem_id="brand")
+        gr.HTML(
+            "", html_template='<span class="chip"></span>', apply_default_css=False, elem_id="device-chip"
+        )
+        tour = words.make(gr.Button, {"value": "page.tour"}, size="sm", elem_id="tour", elem_classes=["chip"])
+        theme = words.make(
+            gr.Button, {"value": "page.dark"}, size="sm", elem_id="theme", elem_classes=["chip"]
+        )
+        language = gr.Button("EN / 中文", size="sm", elem_id="language", elem_classes=["chip"])
+    theme.click(None, js="() => window.firstToken.toggleTheme()", api_visibility="private")
+    tour.click(None, js="() => window.firstToken.tour()", api_visibility="private")
+    return language
+
+
+def _languages(words: Words, button: Any, stage: Any, who: Any) -> None:
+    """One event retranslates every component; the stage's own words are changed by the page."""
+
+    def chosen(asked_by: Any) -> list[dict[str, Any]]:
+        return words.updates(read_tab(asked_by).language)
+
+    def remembered(event: gr.EventData) -> list[dict[str, Any]]:
+        return words.updates(read_tab(event._data).language)
+
+    button.click(
+        chosen, who, words.components, js="() => [window.firstToken.toggleLanguage()]", queue=False, **PRIVATE
+    )
+    stage.language(remembered, None, words.components, queue=False, **PRIVATE)
+
+
+def _offering(service: Service, button: Any, playground: Any, who: Any) -> None:
+    """On the Chinese page, a model that knows Chinese is offered, as soon as it is known to be had."""
+
+    def offering(asked_by: Any) -> dict[str, Any]:
+        name = service.offer() if read_tab(asked_by).language == "zh" else None
+        title = (name or "").rpartition("/")[2]
+        return gr.update(visible=bool(name), value=say("zh", "models.offer", name=title))
+
+    for event in (button.click, playground.stage.language):
+        event(offering, who, playground.offer, js=WHO, queue=False, trigger_mode="multiple", **PRIVATE)
+
+
+__all__ = ["WHO", "build", "launch", "local_models", "serve"]

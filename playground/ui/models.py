@@ -1,0 +1,103 @@
+"""The models that this server can answer with: loaded in the background, at most two at once.
+
+Loading a model never disturbs a run; a failed load leaves everything as it was. Knows no page and
+no way of loading, which is handed in.
+"""
+
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from playground.backends.protocol import Backend, BackendError
+from playground.engine.progress import CannotLoad, Progress, Report
+
+Loader = Callable[[str, Report], Backend]
+
+KEPT_MODELS = 2
+POLL_SECONDS = 0.25
+WAITING_LIMIT = 4
+
+
+@dataclass(slots=True)
+class _Place:
+    future: Future[Backend]
+    latest: list[Progress] = field(default_factory=list)
+
+
+class Models:
+    """Backends by name, the default first.
+
+    `offered` are the names of the picker; others are accepted only where `open_names` is true,
+    since a name may be a path on this machine.
+    """
+
+    def __init__(
+        self, loader: Loader, default: str, offered: tuple[str, ...] = (), open_names: bool = True
+    ) -> None:
+        self.default = default
+        self.offered = (default, *(name for name in offered if name != default))
+        self._loader, self.open_names = loader, open_names
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="loading")
+        self._lock = threading.Lock()
+        self._places: dict[str, _Place] = {}
+
+    def begin(self, name: str | None = None) -> None:
+        """Start loading, in the background, unless it is there or on its way."""
+        self._place(name or self.default)
+
+    def ready(self, name: str | None = None) -> Generator[Progress | None, None, Backend]:
+        """Wait for a model: a generator of progress whose return value is the backend.
+
+        Raises `CannotLoad` or `BackendError` with one sentence.
+        """
+        place = self._place(name or self.default)
+        while not place.future.done():
+            yield place.latest[-1] if place.latest else None
+            _wait(place.future)
+        return place.future.result()
+
+    def loaded(self, name: str | None = None) -> Backend | None:
+        """The backend, if it is there already."""
+        place = self._places.get(name or self.default)
+        done = place is not None and place.future.done() and place.future.exception() is None
+        return place.future.result() if done and place is not None else None
+
+    def _place(self, name: str) -> _Place:
+        if name not in self.offered and not self.open_names:
+            raise BackendError("This server offers only the models in its list; nothing was loaded.")
+        with self._lock:
+            place = self._places.pop(name, None)
+            if place is None or (place.future.done() and place.future.exception() is not None):
+                place = self._begin(name)
+            self._places[name] = place
+            self._drop_old(name)
+            return place
+
+    def _begin(self, name: str) -> _Place:
+        if sum(not place.future.done() for place in self._places.values()) >= WAITING_LIMIT:
+            raise BackendError("Several models are being loaded here already; try again when they are there.")
+        latest: list[Progress] = []
+        return _Place(self._thread.submit(self._load, name, latest), latest)
+
+    def _load(self, name: str, latest: list[Progress]) -> Backend:
+        def report(progress: Progress) -> None:
+            latest[:] = [progress]
+
+        return self._loader(name, report)
+
+    def _drop_old(self, keep: str) -> None:
+        """Forget the model used longest ago; a run that still uses it holds it until it ends."""
+        done = [name for name, place in self._places.items() if place.future.done()]
+        spare = [name for name in done if name not in (keep, self.default)]
+        for name in spare[: max(0, len(done) - KEPT_MODELS)]:
+            del self._places[name]
+
+
+def _wait(future: Future[Backend]) -> None:
+    with suppress(TimeoutError):
+        future.exception(timeout=POLL_SECONDS)
+
+
+__all__ = ["CannotLoad", "Loader", "Models", "Progress"]

@@ -1,0 +1,133 @@
+"""From a hosted run to what a tab's stage is sent, and waiting for a model before it.
+
+Every generator here yields the stage's values as strings. Knows runs, models and tabs, and no
+component.
+"""
+
+from collections import OrderedDict
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+from playground.backends.hosted import HostedRun, Runs
+from playground.backends.protocol import Backend, BackendError
+from playground.core.decoding import Decoding, InvalidSetting
+from playground.core.events import Failed
+from playground.core.request import Request
+from playground.engine.errors import RequestError
+from playground.ui.models import CannotLoad, Models, Progress
+from playground.ui.offer import Offer, no_offer
+from playground.ui.sentences import translated
+from playground.ui.session import Tab, send
+from playground.ui.text import say
+from playground.views.packets import Packet, error_packet, events_packet, progress_packet, ready_packet
+
+REFUSALS = (BackendError, RequestError, InvalidSetting, CannotLoad)
+"""What ends a wish before its run begins; each is one sentence."""
+
+WISHES_LIMIT = 10_000
+
+
+@dataclass(slots=True)
+class Service:
+    """What the handlers of a page share: models, runs, and who wished for what last."""
+
+    models: Models
+    runs: Runs
+    offer: Offer = no_offer
+    _wishes: "OrderedDict[str, int]" = field(default_factory=OrderedDict)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def wish(self, key: str) -> int:
+        """A new wish of a session; whatever it waited for before is given up."""
+        number = next(self._numbers)
+        self._wishes.pop(key, None)
+        self._wishes[key] = number
+        while len(self._wishes) > WISHES_LIMIT:
+            self._wishes.popitem(last=False)
+        return number
+
+    def stands(self, key: str, number: int) -> bool:
+        """Whether it is still the session's latest wish."""
+        return self._wishes.get(key) == number
+
+    def stop(self, tab: Tab, place: str) -> None:
+        """Stop what the tab's stage runs, or waits for."""
+        self.wish(tab.key(place))
+        self.runs.stop(tab.key(place))
+
+    def generate(self, tab: Tab, place: str, model: str | None, request: Request) -> Iterator[str]:
+        """Make `request` with `model` and send the run as it grows; an error is a sentence."""
+        key = tab.key(place)
+        number = self.wish(key)
+        try:
+            self._require_token(tab)
+            backend = yield from self.backend(tab, model)
+            if not self.stands(key, number):  # stopped, or asked for anew, while the model was loading
+                yield send(_ready(backend))
+                return
+            run = self.runs.start(key, backend, request)
+        except REFUSALS as error:
+            yield send(refusal(error, tab))
+            return
+        yield from self.follow(tab, run)
+
+    def follow(self, tab: Tab, run: HostedRun, first: int = 0) -> Iterator[str]:
+        """The run from event `first` on; ends early when the session has begun another one.
+
+        A run that was refused before it started is a sentence only: the page keeps what it shows.
+        """
+        packet = send({})
+        for at, events in run.follow(first):
+            if self.runs.latest(run.session) is not run:
+                return
+            if at == 0 and events and isinstance(events[0], Failed):
+                yield send(refusal(events[0].message, tab))
+                return
+            if events:
+                packet = send(events_packet(run.id, at, events))
+            yield packet  # the same one again is a heartbeat that costs the page nothing
+
+    def backend(self, tab: Tab, model: str | None) -> Generator[str, None, Backend]:
+        """Wait for a model and send its progress; returns the backend, raises one of `REFUSALS`."""
+        waiting = self.models.ready(model)
+        while True:
+            try:
+                progress = next(waiting)
+            except StopIteration as ready:
+                return ready.value
+            yield send(_progress(progress, tab.language))
+
+    def introduce(self, tab: Tab, model: str | None = None) -> Iterator[str]:
+        """Send the model's progress until it is there, then what it is."""
+        try:
+            yield send(_ready((yield from self.backend(tab, model))))
+        except REFUSALS as error:
+            yield send(refusal(error, tab))
+
+    def _require_token(self, tab: Tab) -> None:
+        if not tab.token:
+            raise InvalidSetting(say(tab.language, "errors.no_session"))
+
+
+def refusal(message: object, tab: Tab) -> Packet:
+    """The sentence that the page shows, in the tab's language."""
+    return error_packet(translated(str(message), tab.language))
+
+
+def suggests(backend: Backend | None) -> Decoding | None:
+    """The sampling settings that the model's authors ship, where the backend knows them."""
+    found = getattr(getattr(backend, "model", None), "suggested", None)
+    return found if isinstance(found, Decoding) else None
+
+
+def _ready(backend: Backend) -> Packet:
+    return ready_packet(backend.facts(), suggests(backend) is not None)
+
+
+def _progress(progress: Progress | None, language: str) -> Packet:
+    if progress is None:
+        return progress_packet(say(language, "progress.waiting"))
+    return progress_packet(
+        say(language, f"progress.{progress.step}"), progress.done_bytes, progress.total_bytes
+    )

@@ -1,0 +1,200 @@
+"""The tab Compare: one prompt, two to four runs side by side from one prefill.
+
+Layout and wiring in one place. Knows the shared service, and nothing of how a run is made.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import gradio as gr
+
+from playground.core.decoding import Decoding, InvalidSetting, parse_decoding
+from playground.core.run import Run
+from playground.ui import presets
+from playground.ui.sentences import translated
+from playground.ui.session import read_run, read_tab, send
+from playground.ui.stage import stage
+from playground.ui.streaming import REFUSALS, Service, refusal
+from playground.ui.tab_playground import LIVE, MODES, PRIVATE, WHO, missing, model_name, read_request, resumed
+from playground.ui.text import Words, choices, say
+
+PLACE = "compare"
+LANES = "ABCD"
+FIRST_LANES = ("greedy", "balanced", "creative", "wild")
+SEED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CompareTab:
+    """What the rest of the page needs of this tab."""
+
+    stage: Any
+    prompt: Any
+    mode: Any
+    count: Any
+    system: Any
+    specs: list[Any]
+    presets: list[Any]
+
+
+def compare_tab(words: Words, service: Service, who: Any, model: Any, recorded: Run | None) -> CompareTab:
+    """Build the tab inside the current `gr.Tab`; it runs with the model of the Playground."""
+    with gr.Column(elem_id="compare"):
+        with gr.Column(elem_classes=["card"], elem_id="compare-controls"):
+            with gr.Row(elem_classes=["ask"]):
+                prompt = words.make(
+                    gr.Textbox, {"label": "playground.prompt"}, value="Write one sentence about the sea.",
+                    lines=1, max_lines=8, elem_id="compare-prompt",
+                )  # fmt: skip
+                mode = words.make(
+                    gr.Radio,
+                    {"label": "playground.mode",
+                     "choices": choices("playground", MODES)},
+                    value="chat", elem_classes=["segmented"], elem_id="compare-mode",
+                )  # fmt: skip
+                count = words.make(
+                    gr.Number,
+                    {"label": "controls.max_new_tokens"},
+                    value=48,
+                    precision=0,
+                    elem_id="compare-count",
+                )
+            system = gr.Textbox(visible=False)
+            rows, names, specs, removes = _lanes(words)
+            with gr.Row(elem_classes=["go"]):
+                add = words.make(gr.Button, {"value": "compare.add"}, elem_id="add-lane")
+                stop = words.make(gr.Button, {"value": "compare.stop"}, elem_id="stop-all")
+                go = words.make(
+                    gr.Button, {"value": "compare.generate"}, variant="primary", elem_id="generate-all"
+                )
+        live = stage("compare", "stage-compare")
+    shown = gr.State([True] * len(LANES))
+    _adding(shown, rows, add, removes)
+    go.click(
+        _generate(service),
+        [model, prompt, mode, system, count, shown, *names, *specs, who],
+        live,
+        js=WHO,
+        **LIVE,
+    )
+    stop.click(lambda by: service.stop(read_tab(by), PLACE), who, None, js=WHO, queue=False, **PRIVATE)
+    live.ready(_resume(service, recorded), None, live, **LIVE)
+    live.gap(_missing(service), None, live, queue=False, **PRIVATE)
+    return CompareTab(live, prompt, mode, count, system, specs, names)
+
+
+def _lanes(words: Words) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    rows, names, specs, removes = [], [], [], []
+    with gr.Row(elem_classes=["lanes"]):
+        for index, letter in enumerate(LANES):
+            with gr.Column(elem_classes=["lane"], min_width=180) as row:
+                name, spec, remove = _lane(words, index, letter)
+            rows.append(row)
+            names.append(name)
+            specs.append(spec)
+            removes.append(remove)
+    return rows, names, specs, removes
+
+
+def _lane(words: Words, index: int, letter: str) -> tuple[Any, Any, Any]:
+    with gr.Row(elem_classes=["lane-head"]):
+        name = words.make(
+            gr.Dropdown,
+            {"label": lambda t: t("compare.lane").format(letter=letter),
+             "choices": choices("presets", (*presets.samplings(), "own"))},
+            value=FIRST_LANES[index], elem_id=f"lane-{letter}",
+        )  # fmt: skip
+        remove = words.make(
+            gr.Button, {"value": lambda t: t("compare.remove").format(letter=letter)}, size="sm",
+            elem_classes=["remove"],
+        )  # fmt: skip
+    spec = words.make(
+        gr.Textbox, {"label": lambda t: t("compare.settings_of").format(letter=letter)},
+        value=_spec(FIRST_LANES[index]), max_lines=1, max_length=500, elem_classes=["spec"],
+    )  # fmt: skip
+    name.input(
+        lambda chosen: _spec(chosen) if chosen in presets.samplings() else gr.skip(), name, spec, **PRIVATE
+    )
+    spec.input(None, js="() => 'own'", outputs=name, **PRIVATE)
+    return name, spec, remove
+
+
+def _spec(name: str) -> str:
+    decoding = presets.samplings()[name]
+    return presets.spec_of(decoding if decoding.greedy else replace(decoding, seed=SEED))
+
+
+def _adding(shown: Any, rows: list[Any], add: Any, removes: list[Any]) -> None:
+    def with_one_more(now: list[bool]) -> Any:
+        after = list(now)
+        if False in after:
+            after[after.index(False)] = True
+        return _visible(after)
+
+    def without(index: int) -> Callable[[list[bool]], Any]:
+        def remove(now: list[bool]) -> Any:
+            return _visible([on and (i != index or sum(now) <= 2) for i, on in enumerate(now)])
+
+        return remove
+
+    add.click(with_one_more, shown, [shown, *rows], **PRIVATE)
+    for index, button in enumerate(removes):
+        button.click(without(index), shown, [shown, *rows], **PRIVATE)
+
+
+def _visible(shown: list[bool]) -> list[Any]:
+    return [shown, *(gr.update(visible=on) for on in shown)]
+
+
+def _generate(service: Service) -> Callable[..., Iterator[str]]:
+    def generate(
+        model: Any, prompt: Any, mode: Any, system: Any, count: Any, shown: Any, *rest: Any
+    ) -> Iterator[str]:
+        names, specs, asked_by = rest[:4], rest[4:8], rest[8]
+        tab = read_tab(asked_by)
+        try:
+            lanes = read_lanes(shown, names, specs, count, tab.language)
+        except REFUSALS as error:
+            yield send(refusal(error, tab))
+            return
+        yield from service.generate(tab, PLACE, model_name(model), read_request(prompt, mode, system, lanes))
+
+    return generate
+
+
+def read_lanes(shown: Any, names: Any, specs: Any, count: Any, language: str) -> tuple[Decoding, ...]:
+    """The settings of the lanes that are shown; raises `InvalidSetting` naming the lane."""
+    if isinstance(count, float) and count.is_integer():
+        count = int(count)
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise InvalidSetting(
+            say(
+                language, "errors.whole", name=say(language, "controls.max_new_tokens"), value=str(count)[:40]
+            )
+        )
+    lanes = []
+    for letter, on, name, spec in zip(LANES, shown, names, specs, strict=False):
+        if on:
+            title = say(language, f"presets.{name}") if name in presets.samplings() else ""
+            try:
+                lanes.append(parse_decoding(str(spec or ""), Decoding(max_new_tokens=count, name=title)))
+            except InvalidSetting as error:
+                raise InvalidSetting(
+                    say(language, "errors.lane", letter=letter, sentence=translated(str(error), language))
+                ) from None
+    return tuple(lanes)
+
+
+def _resume(service: Service, recorded: Run | None) -> Callable[..., Iterator[str]]:
+    def resume(event: gr.EventData) -> Iterator[str]:
+        yield from resumed(service, read_tab(event._data), PLACE, read_run(event._data), recorded)
+
+    return resume
+
+
+def _missing(service: Service) -> Callable[..., str]:
+    def again(event: gr.EventData) -> str:
+        return missing(service, PLACE, event._data)
+
+    return again

@@ -1,0 +1,222 @@
+"""The tab Playground: what to ask on the left, the live stage beside it.
+
+Layout and wiring in one place. Knows the shared service, and nothing of how a run is made.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from playground.core.request import Request
+from playground.core.run import Run
+from playground.ui import presets
+from playground.ui.controls import Controls, controls, read_decoding
+from playground.ui.session import Tab, read_run, read_tab, send
+from playground.ui.stage import stage
+from playground.ui.streaming import REFUSALS, Service, refusal, suggests
+from playground.ui.text import Words, choices
+from playground.views.packets import events_packet, recorded_packet
+
+PLACE = "run"
+MODES = ("chat", "raw")
+PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+LIVE: dict[str, Any] = {**PRIVATE, "concurrency_limit": 8, "trigger_mode": "multiple"}
+
+WHO = "(...given) => [...given.slice(0, -1), window.firstToken?.who() ?? '']"
+"""Puts the tab's token and language in the place of the last input."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaygroundTab:
+    """What the rest of the page needs of this tab."""
+
+    stage: Any
+    model: Any
+    offer: Any
+    prompt: Any
+    mode: Any
+    system: Any
+    controls: Controls
+    to_compare: Any
+
+
+def playground_tab(words: Words, service: Service, who: Any, recorded: Run | None) -> PlaygroundTab:
+    """Build the tab inside the current `gr.Tab`."""
+    with gr.Row(elem_id="playground", elem_classes=["columns"]):
+        with gr.Column(elem_id="controls", elem_classes=["card"], min_width=0):
+            model, offer = _model_picker(words, service)
+            prompt, mode, system = _prompt(words)
+            settings = controls(words)
+            with gr.Row(elem_classes=["go"]):
+                generate = words.make(
+                    gr.Button,
+                    {"value": "playground.generate"},
+                    variant="primary",
+                    elem_id="generate",
+                    min_width=0,
+                )
+                stop = words.make(gr.Button, {"value": "playground.stop"}, elem_id="stop", min_width=0)
+            to_compare = words.make(
+                gr.Button, {"value": "playground.to_compare"}, elem_id="to-compare", size="sm"
+            )
+        live = stage("run", "stage-run")
+    asked = [model, prompt, mode, system, *settings.inputs(), who]
+    generate.click(_generate(service), asked, live, js=WHO, **LIVE)
+    stop.click(_stop(service), who, None, js=WHO, queue=False, **PRIVATE)
+    live.ready(_resume(service, recorded), None, live, **LIVE)
+    live.gap(_missing(service), None, live, queue=False, **PRIVATE)
+    _switching(service, model, offer, live, who)
+    _suggesting(service, model, settings)
+    return PlaygroundTab(live, model, offer, prompt, mode, system, settings, to_compare)
+
+
+def _model_picker(words: Words, service: Service) -> tuple[Any, Any]:
+    models = service.models
+    with gr.Column(elem_classes=["control", "picker"]):
+        model = words.make(
+            gr.Dropdown, {"label": "models.label"},
+            choices=[(name.rpartition("/")[2], name) for name in models.offered], value=models.default,
+            allow_custom_value=models.open_names, elem_id="model",
+        )  # fmt: skip
+        words.make(gr.HTML, {"value": "models.note"}, elem_classes=["note"])
+        offer = gr.Button("", visible=False, size="sm", elem_classes=["link"])
+    return model, offer
+
+
+def _prompt(words: Words) -> tuple[Any, Any, Any]:
+    texts = {"label": "playground.prompt", "placeholder": "playground.prompt_placeholder"}
+    prompt = words.make(
+        gr.Textbox,
+        texts,
+        value="What is gravity? Answer in two sentences.",
+        lines=3,
+        max_lines=12,
+        elem_id="prompt",
+    )
+    with gr.Row(elem_classes=["chips"]):
+        chips = {
+            p: words.make(gr.Button, {"value": f"presets.{p.name}"}, size="sm") for p in presets.prompts()
+        }
+    mode = words.make(
+        gr.Radio,
+        {"label": "playground.mode", "choices": choices("playground", MODES)},
+        value="chat", elem_classes=["segmented"], elem_id="mode",
+    )  # fmt: skip
+    with words.make(gr.Accordion, {"label": "playground.system"}, open=False, elem_classes=["fold"]):
+        system = words.make(
+            gr.Textbox, {"label": "playground.system", "placeholder": "playground.system_placeholder"},
+            lines=2, elem_id="system",
+        )  # fmt: skip
+    for preset, chip in chips.items():
+        chip.click(
+            None, js=f"() => {json.dumps([preset.text, preset.mode])}", outputs=[prompt, mode], **PRIVATE
+        )
+    return prompt, mode, system
+
+
+def read_request(prompt: object, mode: object, system: object, lanes: tuple[Any, ...]) -> Request:
+    """The request of a page; what it may hold is checked where it is run."""
+    text = str(system or "")
+    return Request(prompt=str(prompt or ""), lanes=lanes, chat=mode != "raw", system=text or None)
+
+
+def _generate(service: Service) -> Callable[..., Iterator[str]]:
+    def generate(model: Any, prompt: Any, mode: Any, system: Any, *rest: Any) -> Iterator[str]:
+        *settings, asked_by = rest
+        tab = read_tab(asked_by)
+        try:
+            request = read_request(prompt, mode, system, (read_decoding(settings, tab.language),))
+        except REFUSALS as error:
+            yield send(refusal(error, tab))
+            return
+        yield from service.generate(tab, PLACE, model_name(model), request)
+
+    return generate
+
+
+def _stop(service: Service) -> Callable[..., None]:
+    def stop(asked_by: Any) -> None:
+        service.stop(read_tab(asked_by), PLACE)
+
+    return stop
+
+
+def resumed(
+    service: Service, tab: Tab, place: str, run_id: str | None, recorded: Run | None
+) -> Iterator[str]:
+    """What a page that has just opened sees: its own run again, else a recorded one."""
+    run = service.runs.get(tab.key(place), run_id) if tab.token and run_id else None
+    if run is not None:
+        yield from service.follow(tab, run)
+    elif recorded is not None:
+        yield send(recorded_packet(recorded.events))
+
+
+def _resume(service: Service, recorded: Run | None) -> Callable[..., Iterator[str]]:
+    def resume(event: gr.EventData) -> Iterator[str]:
+        tab = read_tab(event._data)
+        yield from resumed(service, tab, PLACE, read_run(event._data), recorded)
+        yield from service.introduce(tab)
+
+    return resume
+
+
+def missing(service: Service, place: str, data: Any) -> str:
+    """The events that a page has noticed to lack, as far as the run has got."""
+    tab, run_id = read_tab(data), read_run(data)
+    first = data.get("from") if isinstance(data, dict) else None
+    run = service.runs.get(tab.key(place), run_id) if tab.token and run_id else None
+    if run is None or not isinstance(first, int) or first < 0:
+        return send(events_packet(run_id or "", 0, ()))
+    return send(events_packet(run.id, first, run.run.events[first:]))
+
+
+def _missing(service: Service) -> Callable[..., str]:
+    def again(event: gr.EventData) -> str:
+        return missing(service, PLACE, event._data)
+
+    return again
+
+
+def _switching(service: Service, model: Any, offer: Any, live: Any, who: Any) -> None:
+    """Another model is loaded when it is picked; one that cannot be is taken back."""
+    good = gr.State(service.models.default)
+
+    def switch(name: Any, kept: str, asked_by: Any) -> Iterator[tuple[Any, Any, Any]]:
+        wanted = model_name(name) or service.models.default
+        for value in service.introduce(read_tab(asked_by), wanted):
+            yield value, gr.skip(), gr.skip()
+        now = wanted if service.models.loaded(wanted) is not None else kept
+        yield gr.skip(), now, now
+
+    def take(kept: str, asked_by: Any) -> Iterator[tuple[Any, Any, Any]]:
+        yield from switch(service.offer(), kept, asked_by)
+
+    model.input(switch, [model, good, who], [live, model, good], js=WHO, **LIVE)
+    offer.click(take, [good, who], [live, model, good], js=WHO, **LIVE)
+    model.change(
+        None, model, None, js=_OTHER_MODEL % json.dumps(service.models.default), api_visibility="private"
+    )
+
+
+_OTHER_MODEL = "(name) => { document.body.classList.toggle('other-model', name !== %s) }"
+
+
+def _suggesting(service: Service, model: Any, settings: Controls) -> None:
+    """What the model's authors ship acts only when it is asked for."""
+
+    def fill(name: Any) -> list[Any]:
+        found = suggests(service.models.loaded(model_name(name)))
+        if found is None:
+            return [gr.skip()] * (1 + len(settings.sliders))
+        return [found.strategy, *(getattr(found, setting) for setting in settings.sliders)]
+
+    settings.suggested.click(fill, model, [settings.strategy, *settings.sliders.values()], **PRIVATE)
+
+
+def model_name(model: object) -> str | None:
+    """The name that was picked or typed, None where there is none."""
+    return model.strip()[:500] or None if isinstance(model, str) else None

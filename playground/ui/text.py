@@ -1,0 +1,72 @@
+"""Every string of the page, in each language, and the components that show them.
+
+The words live in `assets/i18n/<language>.json` as sections of keys. A component is made through
+`Words.make` with the keys of its texts, so that one event can retranslate them all. Knows no layout.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+import gradio as gr
+
+from playground.settings import assets_dir
+
+LANGUAGES = ("en", "zh")
+
+Made = TypeVar("Made")
+Say = Callable[[str], str]
+Source = str | Callable[[Say], Any]
+"""A key of the text, or a function that builds the property from several."""
+
+
+@cache
+def sections(language: str) -> dict[str, dict[str, str]]:
+    """All sections of one language; an unknown language is English."""
+    name = language if language in LANGUAGES else LANGUAGES[0]
+    data: dict[str, dict[str, str]] = json.loads((assets_dir() / "i18n" / f"{name}.json").read_text("utf-8"))
+    return data
+
+
+def say(language: str, key: str, **values: object) -> str:
+    """The text of `section.key`; raises KeyError for a key that is not there."""
+    section, _, name = key.partition(".")
+    text = sections(language)[section][name]
+    return text.format(**values) if values else text
+
+
+class Words:
+    """The components of one page with the keys of their texts."""
+
+    def __init__(self) -> None:
+        self._made: list[tuple[Any, Mapping[str, Source]]] = []
+
+    def make(self, kind: Callable[..., Made], texts: Mapping[str, Source], **properties: Any) -> Made:
+        """A component whose properties in `texts` follow the language; built in English."""
+        made = kind(**_read(texts, LANGUAGES[0]), **properties)
+        self._made.append((made, texts))
+        return made
+
+    @property
+    def components(self) -> list[Any]:
+        """What `updates` speaks of, in its order."""
+        return [component for component, _ in self._made]
+
+    def updates(self, language: str) -> list[dict[str, Any]]:
+        """One gradio update for each component."""
+        return [gr.update(**_read(texts, language)) for _, texts in self._made]
+
+
+def choices(section: str, names: Iterable[str]) -> Callable[[Say], list[tuple[str, str]]]:
+    """The choices of a component: what is shown follows the language, the value does not."""
+    return lambda speak: [(speak(f"{section}.{name}"), name) for name in names]
+
+
+def _read(texts: Mapping[str, Source], language: str) -> dict[str, Any]:
+    def speak(key: str) -> str:
+        return say(language, key)
+
+    return {
+        name: speak(source) if isinstance(source, str) else source(speak) for name, source in texts.items()
+    }

@@ -1,0 +1,212 @@
+"""A page on this machine and a Chromium that watches it: console errors and foreign requests fail."""
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from playground.core.decoding import Decoding
+from playground.core.events import Event, Finished, Prefilled, StageRecord, Started, Stepped
+from playground.core.request import ModelFacts, Request
+from playground.core.run import Run, fold
+from playground.core.tokens import Candidate, Token
+
+BYTES_PER_TOKEN = 46_080
+CHROMIUM_ARGUMENTS = [
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
+]  # fmt: skip
+WORDS = (" gravity", " is", " a", " force", " that", " pulls", " things", " together", ".")
+
+
+def made_run(steps: int = 24, lanes: int = 1, run: str = "recorded") -> Run:
+    """A run that was never computed: its numbers agree with each other and with nothing else."""
+    decodings = tuple(Decoding(temperature=0.7, top_p=0.9, seed=7 + lane) for lane in range(lanes))
+    facts = ModelFacts(
+        "tests/made",
+        None,
+        "cpu",
+        "float32",
+        49_152,
+        8_192,
+        BYTES_PER_TOKEN,
+        (30, 3, 64, 4),
+        9,
+        538_000_000,
+        2**34,
+    )
+    prompt = tuple(Token(10 + i, word) for i, word in enumerate(("What", " is", " gravity", "?")))
+    events: list[Event] = [
+        Started(run, Request("What is gravity?", decodings, chat=False, run=run), facts, prompt, (True,) * 4),
+        Prefilled(run, 4, 0, 0.0, 0.08, 4, 4 * BYTES_PER_TOKEN, 4 * BYTES_PER_TOKEN),
+    ]
+    for step in range(steps):
+        events += [_step(run, lane, step) for lane in range(lanes)]
+    text = "".join(WORDS[step % len(WORDS)] for step in range(steps))
+    events += [Finished(run, lane, "max_new_tokens", text, 0.1 + 0.03 * steps) for lane in range(lanes)]
+    return fold(events)
+
+
+def _step(run: str, lane: int, step: int) -> Stepped:
+    word = WORDS[(step + lane * (step > 4)) % len(WORDS)]
+    candidates = (
+        Candidate(Token(100 + step % 9, word), math.log(0.6), 0.75),
+        Candidate(Token(300, " or"), math.log(0.2), 0.25),
+        Candidate(Token(301, "<b>x</b>"), math.log(0.1), 0.0, "top_p"),
+    )
+    start, tokens = 0.08 + 0.03 * step, 4 + step
+    return Stepped(
+        run, lane, step, tokens, candidates[0].token, word, 1, math.log(0.6), 0.75, 0.31, "drawn", candidates,
+        20.0, 1.4, 0.81, 2, 0.8, (StageRecord("temperature", 49_152, 1.0), StageRecord("top_p", 2, 0.8)),
+        start, start + 0.03, tokens, tokens * BYTES_PER_TOKEN, tokens * BYTES_PER_TOKEN, 1, tokens - 1,
+    )  # fmt: skip
+
+
+@dataclass
+class Served:
+    """A page that is being served, and what stands behind it."""
+
+    url: str
+    models: Any
+    demo: Any
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str | None) -> Iterator[Any]:
+    """One Chromium for all tests of this ring, quiet on the network."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    arguments = CHROMIUM_ARGUMENTS + ["--no-sandbox"] * (hasattr(os, "geteuid") and os.geteuid() == 0)
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def serving() -> Iterator[Callable[..., Served]]:
+    """`serving(loader, names=(), traces=folder)`: the page over models that the loader makes."""
+    from playground.ui.app import build, free_port, launch
+    from playground.ui.models import Models
+
+    with ExitStack() as closing:
+
+        def serve(
+            loader: Any,
+            names: tuple[str, ...] = (),
+            traces: Any = None,
+            default: str = "tests/made",
+            **page: Any,
+        ) -> Served:
+            models = Models(loader, default, names)
+            demo = build(models, traces=traces, **page)
+            launch(demo, "127.0.0.1", free_port("127.0.0.1", 7960), quiet=True, prevent_thread_lock=True)
+            closing.callback(demo.close)
+            return Served(demo.local_url.rstrip("/"), models, demo)
+
+        yield serve
+
+
+@pytest.fixture(scope="session")
+def recorded_folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from playground.core.trace import dump_trace
+
+    folder = tmp_path_factory.mktemp("traces")
+    dump_trace(made_run(), folder / "one.jsonl")
+    dump_trace(made_run(lanes=3, run="recorded-lanes"), folder / "several.jsonl")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def replaying(serving: Callable[..., Served], recorded_folder: Any) -> Served:
+    """The page over a replay of 40 tokens at 25 a second; “broken” cannot be loaded, “slow…” takes 2 s."""
+    import time
+
+    from playground.backends.replay import ReplayBackend
+    from playground.engine.progress import CannotLoad, Progress
+
+    def load(name: str, report: Any) -> Any:
+        if name == "broken":
+            raise CannotLoad("There is no model “broken”; the one that runs stays.")
+        if name.startswith("slow"):
+            report(Progress("download", 2**20, 4 * 2**20))
+            time.sleep(2)
+        return ReplayBackend(made_run(40), 25.0)
+
+    return serving(load, ("tests/made", "slow", "broken"), recorded_folder, offer=lambda: "slow-zh")
+
+
+@dataclass
+class Watched:
+    """What the console complained about, and what was asked of other machines."""
+
+    complaints: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+    def attach(self, page: Any) -> None:
+        page.on("console", lambda m: self.complaints.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda r: self.foreign.append(r.url) if not _is_local(r.url) else None)
+
+
+@pytest.fixture(scope="session")
+def on_model(serving: Callable[..., Served], default_model: Any) -> Served:
+    """The page over the default model, with the recorded runs that come with the program."""
+    from playground.backends.local import LocalBackend
+
+    return serving(lambda name, report: LocalBackend(default_model), default=default_model.facts.name)
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    """At the end of a test: no console error, no request that left the machine."""
+    watched = Watched()
+    yield watched
+    assert not watched.complaints, f"the console has errors: {watched.complaints[:3]}"
+    assert not watched.foreign, f"requests left the machine: {watched.foreign[:3]}"
+
+
+@pytest.fixture
+def reload(watched: Watched) -> Callable[[Any], None]:
+    """Reload a page; gradio's own complaint about the stream that it cuts off then does not count."""
+
+    def reload(page: Any) -> None:
+        page.reload()
+        page.wait_for_function("window.firstTokenStage")
+        cut_off = ("AbortError", "Connection errored out")
+        watched.complaints[:] = [c for c in watched.complaints if not any(word in c for word in cut_off)]
+
+    return reload
+
+
+@pytest.fixture
+def open_page(browser: Any, watched: Watched) -> Iterator[Callable[..., Any]]:
+    """`open_page(url, **context)`: a watched page in a browser profile of its own, its stage mounted."""
+    contexts = []
+
+    def open_page(url: str, **options: Any) -> Any:
+        context = browser.new_context(
+            **({"viewport": {"width": 1440, "height": 1000}, "locale": "en-US"} | options)
+        )
+        contexts.append(context)
+        page = context.new_page()
+        watched.attach(page)
+        page.goto(url)
+        page.wait_for_function(
+            "window.firstTokenStage && firstTokenStage.counters.packets > 0", timeout=30_000
+        )
+        return page
+
+    yield open_page
+    complaints = list(watched.complaints)
+    for context in contexts:
+        context.close()
+    watched.complaints[:] = complaints
+
+
+def _is_local(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in ("data", "blob", "about") or parts.hostname in ("127.0.0.1", "localhost", "::1")

@@ -1,0 +1,26 @@
+"""What every ring shares: nothing asks the network, and a ring that runs the real model says what it needs."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+
+@pytest.fixture(scope="session")
+def default_model() -> Iterator[Any]:
+    """The default model in float32 on the CPU, loaded once; `make test` has fetched it."""
+    from playground.engine.load import load_model
+
+    yield load_model(device="cpu", dtype="float32", offline=True)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str | None:
+    """The browser on the path; None makes Playwright use the one that it fetched itself."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((found for name in names if (found := shutil.which(name))), None)

@@ -1,0 +1,288 @@
+"""Traces: what is written is read back; what is damaged, newer or hostile is refused or said."""
+
+import json
+import re
+from dataclasses import MISSING, fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playground.core.codec import KINDS, decode, encode
+from playground.core.events import Event, Started
+from playground.core.run import Run, fold
+from playground.core.trace import BadTrace, dump_trace, dumps_trace, event_line, load_trace, loads_trace
+
+# A high surrogate right before a low one is one character in JSON; alone they survive.
+_TEXT = st.text(st.characters(), max_size=8).filter(
+    lambda s: not re.search("[\ud800-\udbff][\udc00-\udfff]", s)
+)
+_SCALARS = {
+    int: st.integers(-(2**60), 2**60),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    bool: st.booleans(),
+    str: _TEXT,
+}
+
+
+def values(kind: Any) -> st.SearchStrategy[Any]:
+    """Any value that a field declared as `kind` can hold."""
+    arguments = get_args(kind)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return st.builds(kind, **{f.name: values(hints[f.name]) for f in fields(kind)})
+    if get_origin(kind) in (Union, UnionType):
+        return st.one_of(*[st.none() if k is NoneType else values(k) for k in arguments])
+    if get_origin(kind) is Literal:
+        return st.sampled_from(arguments)
+    if get_origin(kind) is tuple and arguments[-1] is Ellipsis:
+        return st.lists(values(arguments[0]), max_size=2).map(tuple)
+    if get_origin(kind) is tuple:
+        return st.tuples(*map(values, arguments))
+    return _SCALARS[kind]
+
+
+_STARTED, _OTHERS = values(Started), st.one_of(*[values(k) for k in KINDS.values() if k is not Started])
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    started = draw(_STARTED)
+    lanes = len(started.request.lanes)
+    events: list[Event] = [started]
+    for event in draw(st.lists(_OTHERS, max_size=4)):
+        if lanes or event.lane is None:
+            lane = event.lane if event.lane is None else event.lane % lanes
+            events.append(replace(event, run=started.run, lane=lane))
+    return fold(events)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@given(runs())
+def test_what_is_written_is_read_back(run: Run) -> None:
+    trace = loads_trace(dumps_trace([run]))
+    assert trace.runs == [run]
+    assert trace.notes == []
+
+
+def test_every_kind_of_event_has_a_code() -> None:
+    assert set(KINDS) == {kind.__name__.lower() for kind in get_args(Event)}
+
+
+def test_tokens_and_candidates_are_short_arrays(run_of):
+    step = run_of([5]).lanes[0].steps[0]
+    data = encode(step)
+    assert data["event"] == "stepped"
+    assert data["token"] == [5, " 5", "20", False]
+    assert data["candidates"][1] == [[9, "<b>", "3c", True], -3.0, 0.0, "top_p"]
+
+
+def test_a_file_of_several_runs_round_trips(tmp_path, run_of):
+    first, second = run_of([5, 6], [7]), run_of([8])
+    second = fold([replace(event, run="s") for event in second.events])
+    dump_trace([first, second], tmp_path / "two.jsonl")
+    assert load_trace(tmp_path / "two.jsonl").runs == [first, second]
+    header = json.loads((tmp_path / "two.jsonl").read_text(encoding="utf-8").split("\n")[0])
+    assert (header["format"], header["version"]) == ("first-token-trace", 1)
+    assert [r["model"] for r in header["requests"]] == ["tests/none"] * 2
+    assert {"model", "revision", "device", "dtype"} <= header["requests"][0].keys()
+
+
+def test_interleaved_runs_are_told_apart(run_of):
+    a = run_of([5, 6])
+    b = fold([replace(event, run="b") for event in a.events])
+    header = dumps_trace([a, b]).split("\n")[0]
+    lines = [event_line(event) for pair in zip(a.events, b.events, strict=True) for event in pair]
+    assert loads_trace("\n".join([header, *lines])).runs == [a, b]
+
+
+def test_the_same_run_twice_is_two_runs(run_of):
+    run = run_of([5])
+    assert loads_trace(dumps_trace([run, run])).runs == [run, run]
+
+
+def test_lone_surrogates_survive_and_the_file_is_utf_8(tmp_path, run_of):
+    run = run_of([5])
+    odd = replace(run.started, request=replace(run.started.request, prompt="half \ud83d, \\ud83d and 聪"))
+    dump_trace(fold([odd, *run.events[1:]]), tmp_path / "odd.jsonl")
+    (tmp_path / "odd.jsonl").read_bytes().decode("utf-8")
+    assert load_trace(tmp_path / "odd.jsonl").runs[0].started == odd
+
+
+def test_numbers_that_are_not_finite_are_never_written(run_of):
+    step = replace(run_of([5]).lanes[0].steps[0], logsumexp=float("nan"))
+    with pytest.raises(ValueError, match="JSON"):
+        event_line(step)
+
+
+# --- damaged or foreign files
+
+
+def lines_of(run: Run) -> list[str]:
+    return dumps_trace([run]).rstrip("\n").split("\n")
+
+
+def test_a_newer_version_is_refused(run_of):
+    lines = lines_of(run_of([5]))
+    lines[0] = json.dumps({"format": "first-token-trace", "version": 2})
+    with pytest.raises(BadTrace, match="newer than the 1"):
+        loads_trace("\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "hello", "[]", '{"format": "har"}', "[" * 5000, "1" * 5000, '{"format": "first-token-trace"}',
+     '{"format": "first-token-trace", "version": "1"}', '{"format": "first-token-trace", "version": true}'],
+)  # fmt: skip
+def test_another_kind_of_file_is_refused(header):
+    with pytest.raises(BadTrace):
+        loads_trace(header + "\n")
+
+
+def test_unknown_kinds_and_keys_are_skipped_and_the_kinds_are_said(run_of):
+    run = run_of([5])
+    lines = lines_of(run)
+    lines[2:2] = ['{"event": "teleported", "run": "r"}'] * 3
+    lines[-1] = lines[-1][:-1] + ',"mood": NaN}'
+    trace = loads_trace("\n".join(lines))
+    assert trace.runs == [run]
+    assert trace.notes == ["3 events of unknown kind “teleported” were skipped."]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 20])
+def test_a_truncated_last_line_is_left_out_and_said(run_of, cut):
+    run = run_of([5, 6])
+    trace = loads_trace("\n".join(lines_of(run))[:-cut])
+    assert trace.runs == [fold(run.events[:-1])]
+    assert "cut off" in trace.notes[0]
+    assert not trace.runs[0].done
+
+
+def test_a_file_cut_within_a_character_is_read_up_to_there(tmp_path, run_of):
+    run = run_of([5])
+    run = fold([*run.events[:-1], replace(run.events[-1], text="聪")])
+    data = dumps_trace([run]).encode("utf-8")
+    (tmp_path / "cut.jsonl").write_bytes(data[: data.index("聪".encode()) + 1])
+    trace = load_trace(tmp_path / "cut.jsonl")
+    assert trace.runs == [fold(run.events[:-1])]
+    assert "cut off" in trace.notes[0]
+
+
+def test_a_file_with_a_byte_order_mark_and_windows_lines_is_read(tmp_path, run_of):
+    run = run_of([5])
+    (tmp_path / "windows.jsonl").write_bytes(("\ufeff" + dumps_trace([run]).replace("\n", "\r\n")).encode())
+    assert load_trace(tmp_path / "windows.jsonl").runs == [run]
+
+
+def test_a_broken_line_in_the_middle_is_refused(run_of):
+    lines = lines_of(run_of([5, 6]))
+    lines[3] = lines[3][:-5]
+    with pytest.raises(BadTrace, match=r"Line 4 of the trace is not JSON; nothing was loaded\."):
+        loads_trace("\n".join(lines))
+
+
+def changed(run: Run, line: int, **changes: Any) -> str:
+    lines = lines_of(run)
+    lines[line] = json.dumps(json.loads(lines[line]) | changes)
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"logsumexp": float("nan")}, "stepped.logsumexp must be a finite number"),
+        ({"logsumexp": float("inf")}, "stepped.logsumexp must be a finite number"),
+        ({"logsumexp": 10**400}, "stepped.logsumexp must be a finite number"),
+        ({"logsumexp": "1"}, "stepped.logsumexp must be float"),
+        ({"logsumexp": True}, "stepped.logsumexp must be float"),
+        ({"step": 1.0}, "stepped.step must be int"),
+        ({"step": True}, "stepped.step must be int"),
+        ({"origin": "luck"}, "stepped.origin must be one of"),
+        ({"origin": ["drawn"]}, "stepped.origin must be one of"),
+        ({"token": [1]}, "stepped.token has no text"),
+        ({"token": {"id": 1, "text": ""}}, "stepped.token must be an array"),
+        ({"token": [1, "a", "", False, 0]}, "stepped.token must be an array of at most 4"),
+        ({"candidates": 3}, "stepped.candidates must be an array"),
+        ({"candidates": [[[1, "a"], None, 0.5]]}, "stepped.candidates.raw_logprob must be float"),
+        ({"text": None}, "stepped.text must be str"),
+        ({"stages": [[]]}, "stepped.stages must be an object"),
+    ],
+)
+def test_malformed_values_are_refused_in_one_sentence(run_of, changes, sentence):
+    with pytest.raises(BadTrace) as refusal:
+        loads_trace(changed(run_of([5, 6]), 3, **changes))
+    message = str(refusal.value)
+    assert sentence in message
+    assert message.startswith("Line 4 of the trace is not valid: ")
+    assert message.endswith("; nothing was loaded.")
+    assert len(message) < 200
+
+
+def test_a_missing_value_is_refused(run_of):
+    lines = lines_of(run_of([5, 6]))
+    step = json.loads(lines[3])
+    del step["raw_rank"]
+    lines[3] = json.dumps(step)
+    with pytest.raises(BadTrace, match="stepped has no raw_rank"):
+        loads_trace("\n".join(lines))
+
+
+def test_what_has_a_default_may_be_missing(run_of):
+    run = run_of([5])
+    lines = lines_of(run)
+    for n, line in enumerate(lines[1:], start=1):
+        data = json.loads(line)
+        kind = KINDS[data["event"]]
+        for field in fields(kind):
+            if field.default is not MISSING and data[field.name] == field.default:
+                del data[field.name]
+        lines[n] = json.dumps(data)
+    assert loads_trace("\n".join(lines)).runs == [run]
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000 + "]" * 100_000, "9" * 5000, '"text"', "null", "[]", "{}"])
+def test_lines_that_are_no_events_are_refused(run_of, line):
+    lines = lines_of(run_of([5]))
+    lines[2] = line
+    with pytest.raises(BadTrace, match="Line 3"):
+        loads_trace("\n".join(lines))
+
+
+@pytest.mark.parametrize("lane", [-1, 1, 10**30])
+def test_a_lane_that_the_run_does_not_have_is_refused(run_of, lane):
+    with pytest.raises(BadTrace, match="names a lane"):
+        loads_trace(changed(run_of([5, 6]), 3, lane=lane))
+
+
+def test_a_run_without_its_start_is_refused(run_of):
+    lines = lines_of(run_of([5]))
+    del lines[1]
+    with pytest.raises(BadTrace, match="does not begin"):
+        loads_trace("\n".join(lines))
+
+
+def test_files_that_cannot_be_read_are_refused_in_a_sentence(tmp_path, monkeypatch):
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff\xfe\x00\x00")
+    with pytest.raises(BadTrace, match=r"picture\.png is not UTF-8"):
+        load_trace(tmp_path / "picture.png")
+    with pytest.raises(BadTrace, match=r"none\.jsonl cannot be read"):
+        load_trace(tmp_path / "none.jsonl")
+    with pytest.raises(BadTrace, match="cannot be read"):
+        load_trace(tmp_path)
+    monkeypatch.setattr("playground.core.trace.BYTES_LIMIT", 5)
+    with pytest.raises(BadTrace, match="larger than"):
+        load_trace(tmp_path / "picture.png")
+
+
+def test_nothing_a_trace_names_is_looked_up(run_of):
+    lines = lines_of(run_of([5]))
+    for kind in ("__class__", "os.system", "../x", "Stepped"):
+        lines.insert(2, json.dumps({"event": kind, "run": "r"}))
+    assert len(loads_trace("\n".join(lines)).notes) == 4
+
+
+def test_decode_is_the_inverse_of_encode(run_of):
+    for event in run_of([5], [6]).events:
+        assert decode(json.loads(json.dumps(encode(event)))) == event

@@ -1,0 +1,59 @@
+"""From what the controls hold to settings, and to the spec that Compare reads."""
+
+import math
+
+import pytest
+
+from playground.core.decoding import Decoding, InvalidSetting, parse_decoding, validated
+from playground.ui import presets
+from playground.ui.controls import DEFAULTS, read_decoding
+
+VALUES = ["sample", 0.7, 0, 0.9, 0.0, 1.0, "", 64, ""]
+
+
+def changed(index: int, value: object) -> list[object]:
+    return [value if i == index else old for i, old in enumerate(VALUES)]
+
+
+def test_untouched_controls_are_the_defaults() -> None:
+    assert read_decoding(VALUES) == DEFAULTS == Decoding()
+
+
+def test_seed_and_stop_strings() -> None:
+    values = changed(6, " 42 ")
+    values[8] = "\\n\\n\nfox"
+    decoding = read_decoding(values)
+    assert decoding.seed == 42
+    assert decoding.stop == ("\n\n", "fox")
+
+
+@pytest.mark.parametrize("index", [2, 6, 7])
+@pytest.mark.parametrize("value", ["many", "1.5", 2.5, True, "1e400", math.nan, math.inf])
+def test_whole_numbers_are_asked_for_in_a_sentence(index: int, value: object) -> None:
+    with pytest.raises(InvalidSetting, match="must be a whole number"):
+        read_decoding(changed(index, value))
+
+
+def test_the_sentence_is_in_the_language_of_the_page() -> None:
+    with pytest.raises(InvalidSetting, match="必须是整数"):
+        read_decoding(changed(6, "many"), "zh")
+
+
+@pytest.mark.parametrize(
+    ("index", "value"),
+    [(1, -1), (1, math.nan), (1, None), (1, "hot"), (2, -1), (3, 2), (4, -0.1), (5, 0), (7, 0), (0, "beams")],
+)
+def test_out_of_range_is_refused_before_a_run(index: int, value: object) -> None:
+    with pytest.raises(InvalidSetting):
+        validated(read_decoding(changed(index, value)))
+
+
+@pytest.mark.parametrize("name", list(presets.samplings()))
+def test_a_preset_survives_its_spec(name: str) -> None:
+    decoding = presets.samplings()[name]
+    assert parse_decoding(presets.spec_of(decoding)) == decoding
+
+
+def test_spec_keeps_what_is_set() -> None:
+    decoding = Decoding(temperature=1.25, top_k=40, top_p=0.8, min_p=0.1, repetition_penalty=1.2, seed=3)
+    assert parse_decoding(presets.spec_of(decoding)) == decoding
