@@ -4,13 +4,14 @@ Commands that run the model are shown with their stdout alone, since the story o
 of one machine. Run from the repository's root.
 """
 
-import os
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from playground.settings import child_environment
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 RUNS_A_MODEL = {"generate", "compare", "tokens"}
@@ -37,7 +38,7 @@ def output(command: str) -> str:
     arguments = shlex.split(command)[1:]
     done = subprocess.run(
         [sys.executable, "-m", "playground", *arguments],
-        cwd=README.parent, env={**os.environ, "COLUMNS": "88"}, check=True, text=True, encoding="utf-8",
+        cwd=README.parent, env=child_environment(COLUMNS="88"), check=True, text=True, encoding="utf-8",
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL if runs_a_model(command) else subprocess.STDOUT,
     )  # fmt: skip
     return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
