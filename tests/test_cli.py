@@ -208,7 +208,7 @@ def test_generate_writes_text_to_stdout_and_the_story_to_stderr(first_token, spo
     spoken(" Paris", ".", notes=(Note("lone_space", "The prompt ends with a space."),))
     answer = first_token("generate", "The capital of France is")
     assert (answer.code, answer.out) == (0, " Paris.\n")
-    assert answer.err.startswith("1 token read in 100 ms, then 2 more, one every 100 ms.")
+    assert answer.err.startswith("1 token read in 100 ms, then 1 more, one every 100 ms.")
     assert "KV cache of 2 tokens: 20 B measured, as predicted" in answer.err
     assert "Note: The prompt ends with a space." in answer.err
 

@@ -22,16 +22,16 @@ _ENDINGS = {
 
 
 def sentence(run: Run, lane: Lane) -> str:
-    """`39 tokens read in 99 ms, then 37 more, one every 36 ms.`"""
+    """`39 tokens read in 99 ms, then 37 more, one every 36 ms.` The first token comes with the prefill."""
     times = timing(run, lane)
     if times.prefill_seconds is None:
         return "The prompt was not read to its end."
     read = f"{_count(times.prefill_tokens_computed, 'token')} read in {seconds_text(times.prefill_seconds)}"
     if times.prefill_tokens_reused:
         read += f" ({times.prefill_tokens_reused:,} more were still in the cache)"
-    if not lane.steps:
-        return f"{read}, none written."
-    return f"{read}, then {len(lane.steps):,} more{_pace(times)}."
+    if len(lane.steps) < 2:
+        return f"{read}, {'one' if lane.steps else 'none'} written."
+    return f"{read}, then {len(lane.steps) - 1:,} more{_pace(times)}."
 
 
 def details(run: Run, lane: Lane) -> str:

@@ -5,6 +5,7 @@ that the page is open before the model is there. Knows no run.
 """
 
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ from playground.ui.to_compare import wire_to_compare
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 QUEUE_LIMIT = 64
 PORTS_TRIED = 100
+
+_one_load = threading.Lock()
+"""transformers builds a model under a process-wide setting: two loads at once break both."""
 
 
 def build(
@@ -110,7 +114,10 @@ def _loader(device: str, dtype: str, offline: bool) -> Callable[[str, Report], B
         from playground.backends.local import LocalBackend  # the page opens before torch is imported
         from playground.engine.load import load_model
 
-        return LocalBackend(load_model(name, device=device, dtype=dtype, offline=offline, progress=report))
+        with _one_load:
+            return LocalBackend(
+                load_model(name, device=device, dtype=dtype, offline=offline, progress=report)
+            )
 
     return load
 
@@ -181,6 +188,3 @@ def _offering(service: Service, button: Any, playground: Any, who: Any) -> None:
 
     for event in (button.click, playground.stage.language):
         event(offering, who, playground.offer, js=WHO, queue=False, trigger_mode="multiple", **PRIVATE)
-
-
-__all__ = ["WHO", "build", "launch", "local_models", "serve"]

@@ -24,8 +24,9 @@ def runs():
 
 
 def read_all(run: HostedRun, first: int = 0) -> list:
-    events = []
+    events, deadline = [], time.monotonic() + 5
     for at, batch in run.follow(first, interval_seconds=0.001):
+        assert time.monotonic() < deadline, "the run does not end"
         assert at == first + len(events)
         events += batch
     return events
