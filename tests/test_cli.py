@@ -97,6 +97,7 @@ def _stepped(lane: int, step: int, token: Token) -> Stepped:
     return Stepped(
         "r", lane, step, 1 + step, token, token.text, 1, -0.5, 1.0, None, "argmax", (Candidate(token, -0.5, 1.0),),
         0.0, 1.0, 0.0, 1, 1.0, (), 0.1 * step, 0.1 * (step + 1), 1 + step, 10 * (1 + step), 10 * (1 + step), 1, step,
+        kv_predicted_bytes=10 * (1 + step),
     )  # fmt: skip
 
 

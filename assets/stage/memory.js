@@ -87,7 +87,7 @@ function measure(run, at) {
   return {
     tokens, each, prompt: Math.min(tokens, run.promptTokens),
     used: at.kv_used_bytes ?? null, allocated: at.kv_allocated_bytes ?? null,
-    predicted: each === null ? null : each * tokens,
+    predicted: at.kv_predicted_bytes ?? null,
   };
 }
 

@@ -76,6 +76,7 @@ class Prefilled:
     kv_used_bytes: int | None
     kv_allocated_bytes: int | None
     warm_up: bool = False
+    kv_predicted_bytes: int | None = None
     lane: int | None = None
 
 
@@ -100,7 +101,8 @@ class Stepped:
     step is one decode step. `position` is the token's place in the sequence. `text` is what this
     token adds to the decoded text (an unfinished character is held until its last byte), so that
     the texts joined are the decoding of all ids. `kv_*` describe this lane's cache when the token
-    was chosen; the token itself enters it at the next step. `held_characters` is the length of the
+    was chosen, measured, and `kv_predicted_bytes` the arithmetic for as many tokens; the token itself
+    enters the cache at the next step. `held_characters` is the length of the
     text's end that may yet become a stop string and is not shown so far.
     """
 
@@ -131,6 +133,7 @@ class Stepped:
     positions_reused: int
     parent: int | None = None
     held_characters: int = 0
+    kv_predicted_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,12 +58,11 @@ def kv_cache(run: Run, lane: Lane) -> dict[str, Any]:
     """The lane's cache at its last step: measured bytes beside the arithmetic."""
     last: Any = lane.steps[-1] if lane.steps else run.prefilled
     per_token = run.started.model.kv_bytes_per_token if run.started else None
-    tokens = last.kv_tokens if last else 0
     return {
-        "tokens": tokens,
+        "tokens": last.kv_tokens if last else 0,
         "used_bytes": last.kv_used_bytes if last else 0,
         "allocated_bytes": last.kv_allocated_bytes if last else 0,
-        "predicted_bytes": None if per_token is None else per_token * tokens,
+        "predicted_bytes": last.kv_predicted_bytes if last else 0,
         "bytes_per_token": per_token,
         "dtype": run.started.model.dtype if run.started else None,
     }
@@ -104,6 +103,7 @@ def _step(lane: Lane, step: Stepped, text: str) -> dict[str, Any]:
         "kv_tokens": step.kv_tokens,
         "kv_used_bytes": step.kv_used_bytes,
         "kv_allocated_bytes": step.kv_allocated_bytes,
+        "kv_predicted_bytes": step.kv_predicted_bytes,
         "positions_computed": step.positions_computed,
         "positions_reused": step.positions_reused,
         "logsumexp": step.logsumexp,

@@ -23,7 +23,7 @@ from playground.engine.clock import Clock
 from playground.engine.live import Live, LiveLane, open_lane
 from playground.engine.model import LoadedModel
 from playground.engine.opening import open_run
-from playground.engine.records import finished, started, stepped
+from playground.engine.records import finished, predicted_bytes, started, stepped
 
 PREFILL_CHUNK_TOKENS = 256
 
@@ -106,6 +106,7 @@ class _Loop:
         event = Prefilled(
             run, self.computed, self.reused, began, ended, kv.tokens,
             kv.used_bytes, kv.allocated_bytes, warm_up=not self.model.warm,
+            kv_predicted_bytes=predicted_bytes(self.model, kv.tokens),
         )  # fmt: skip
         self.model.warm = True
         self.callbacks.call(event, live)

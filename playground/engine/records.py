@@ -23,6 +23,11 @@ def started(model: LoadedModel, request: Request, prompt: Prompt) -> Started:
     )
 
 
+def predicted_bytes(model: LoadedModel, tokens: int) -> int | None:
+    """What the arithmetic says one sequence of `tokens` holds; None where the config does not tell."""
+    return None if model.spec is None else model.spec.used_bytes(tokens)
+
+
 def stepped(
     model: LoadedModel,
     request: Request,
@@ -59,6 +64,7 @@ def stepped(
         kv_tokens=kv.tokens, kv_used_bytes=_share(kv.used_bytes, rows),
         kv_allocated_bytes=_share(kv.allocated_bytes, rows),
         positions_computed=positions[0], positions_reused=positions[1],
+        kv_predicted_bytes=predicted_bytes(model, kv.tokens),
         held_characters=lane.stops.held(lane.text.text, len(text)),
     )  # fmt: skip
 

@@ -63,6 +63,7 @@ def _step(run: str, lane: int, step: int) -> Stepped:
         run, lane, step, tokens, candidates[0].token, word, 1, math.log(0.6), 0.75, 0.31, "drawn", candidates,
         20.0, 1.4, 0.81, 2, 0.8, (StageRecord("temperature", 49_152, 1.0), StageRecord("top_p", 2, 0.8)),
         start, start + 0.03, tokens, tokens * BYTES_PER_TOKEN, tokens * BYTES_PER_TOKEN, 1, tokens - 1,
+        kv_predicted_bytes=tokens * BYTES_PER_TOKEN,
     )  # fmt: skip
 
 

@@ -54,7 +54,9 @@ def started(
 
 
 def prefilled(tokens: int = 4, run: str = "r") -> Prefilled:
-    return Prefilled(run, tokens, 0, 0.0, 0.1, tokens, tokens * EACH, tokens * EACH)
+    return Prefilled(
+        run, tokens, 0, 0.0, 0.1, tokens, tokens * EACH, tokens * EACH, kv_predicted_bytes=tokens * EACH
+    )  # fmt: skip
 
 
 def step(
@@ -77,7 +79,7 @@ def step(
         "stages": (StageRecord("temperature", 49_152, 1.0), StageRecord("top_p", 2, 0.7)),
         "start_seconds": 0.1 + 0.03 * i, "end_seconds": 0.13 + 0.03 * i, "kv_tokens": 4 + i,
         "kv_used_bytes": (4 + i) * EACH, "kv_allocated_bytes": (4 + i) * EACH, "positions_computed": 1,
-        "positions_reused": 3 + i,
+        "positions_reused": 3 + i, "kv_predicted_bytes": (4 + i) * EACH,
     }  # fmt: skip
     return Stepped(**{**values, **more})
 

@@ -29,7 +29,7 @@ def make_step(
         "kept_mass": 0.9, "stages": (StageRecord("top_p", 3, 0.9),),
         "start_seconds": end - 0.1 if start is None else start, "end_seconds": end,
         "kv_tokens": 4 + step, "kv_used_bytes": 46080 * (4 + step), "kv_allocated_bytes": 46080 * (4 + step),
-        "positions_computed": 1, "positions_reused": 3 + step,
+        "kv_predicted_bytes": 46080 * (4 + step), "positions_computed": 1, "positions_reused": 3 + step,
     }  # fmt: skip
     return Stepped(**(values | changes))
 
@@ -40,7 +40,7 @@ def make_run(*lanes: list[int], decodings: tuple[Decoding, ...] | None = None, f
     prompt = tuple(Token(i, f" {i}") for i in (1, 2, 3, 4))
     events: list[Any] = [
         Started("r", request, FACTS, prompt, (True,) * 4, load_seconds=0.5),
-        Prefilled("r", 2000, 10, 0.0, 2.0, 4, 46080 * 4, 46080 * 4),
+        Prefilled("r", 2000, 10, 0.0, 2.0, 4, 46080 * 4, 46080 * 4, kv_predicted_bytes=46080 * 4),
     ]
     for lane, ids in enumerate(lanes):
         events += [make_step(lane, n, id, 2.0 + n / 10) for n, id in enumerate(ids)]

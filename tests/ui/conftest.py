@@ -61,6 +61,7 @@ def _stepped(run: str, lane: int, step: int, token: Token, prompt_tokens: int) -
     return Stepped(
         run, lane, step, tokens, token, token.text, 1, -0.5, 1.0, 0.5, "drawn", (Candidate(token, -0.5, 1.0),),
         0.0, 1.0, 0.0, 1, 1.0, (), 0.1, 0.2, tokens, 8 * tokens, 8 * tokens, 1, tokens - 1,
+        kv_predicted_bytes=8 * tokens,
     )  # fmt: skip
 
 
