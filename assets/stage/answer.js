@@ -5,6 +5,7 @@ import { box, button, make, region, setText } from "./dom.js";
 import { Headline } from "./headline.js";
 import { spoken } from "./marks.js";
 import { percent } from "./numbers.js";
+import { showNotes } from "./notes.js";
 import { PromptFold } from "./prompt_fold.js";
 import { shade, surprisal } from "./run.js";
 
@@ -118,9 +119,7 @@ export class Answer {
   }
 
   #sayNotes({ run, note }) {
-    const notes = [...(run.started?.notes ?? []), note].filter(Boolean).map(String);
-    setText(this.notes, notes.join(" "));
-    this.notes.hidden = !notes.length;
+    showNotes(this.notes, this.scene.words, run, note);
   }
 
   #cursor({ cursor }) {

@@ -5,6 +5,7 @@ import { box, make, setText } from "./dom.js";
 import { Fork } from "./fork.js";
 import { LaneCard } from "./lane_card.js";
 import { divergence } from "./lanes.js";
+import { showNotes } from "./notes.js";
 import { count, duration, rate } from "./numbers.js";
 import { timing } from "./run.js";
 import { Tip } from "./tip.js";
@@ -50,9 +51,7 @@ export class CompareLayout {
     const message = error || run.failed?.message || "";
     setText(this.error, message);
     this.error.hidden = !message;
-    const notes = [...(run.started?.notes ?? []), note].filter(Boolean).join(" ");
-    setText(this.notes, notes);
-    this.notes.hidden = !notes;
+    showNotes(this.notes, this.scene.words, run, note);
     this.fork.node.hidden = run.lanes.length < 2;
     if (run.lanes.length > this.cards.length) this.#build(run);
     const painted = this.cards.map((card) =>

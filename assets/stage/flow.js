@@ -15,7 +15,6 @@ export class Flow {
     const { words } = this.scene;
     const parts = [["", count(run.model.vocabulary), words.say("candidates.raw")]];
     for (const stage of step.stages ?? []) parts.push(this.#stage(stage, lane));
-    if (lane.greedy) parts.push(["greedy", "1", words.say("stages.greedy")]);
     parts.push(["kept_mass", percent(step.kept_mass, 2), words.say("candidates.kept_mass")]);
     parts.forEach((part, i) => this.#fill(i, part));
     this.boxes.forEach(({ node }, i) => { node.hidden = i >= parts.length; });

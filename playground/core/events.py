@@ -45,7 +45,6 @@ class Started:
     own: tuple[bool, ...] = ()
     notes: tuple[Note, ...] = ()
     load_seconds: float | None = None
-    queue_seconds: float = 0.0
     lane: int | None = None
 
 
@@ -64,7 +63,8 @@ class Prefilling:
 class Prefilled:
     """The prompt is in the cache, once for all lanes. Bytes are those of one sequence.
 
-    `warm_up` marks the first run of a loaded model, whose clock includes one-time work.
+    `warm_up` marks the first run of a loaded model, whose clock includes one-time work;
+    `queue_seconds` is the wait for the model before the prefill, which no other clock includes.
     """
 
     run: str
@@ -77,6 +77,7 @@ class Prefilled:
     kv_allocated_bytes: int | None
     warm_up: bool = False
     kv_predicted_bytes: int | None = None
+    queue_seconds: float = 0.0
     lane: int | None = None
 
 

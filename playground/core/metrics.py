@@ -46,7 +46,7 @@ def timing(run: Run, lane: Lane) -> Timing:
     gaps = [later - earlier for earlier, later in pairwise(ends)]
     return Timing(
         load_seconds=run.started.load_seconds if run.started else None,
-        queue_seconds=run.started.queue_seconds if run.started else 0.0,
+        queue_seconds=prefilled.queue_seconds if prefilled else 0.0,
         prefill_seconds=prefill_seconds,
         prefill_tokens_computed=computed,
         prefill_tokens_reused=prefilled.tokens_reused if prefilled else 0,

@@ -1,7 +1,8 @@
 """Choosing the next token of one lane, and the record of how it was chosen.
 
-Everything is computed on the device and packed into one fp64 vector, so that a step costs one copy
-to the host. Knows no model, no cache and no text.
+Everything recorded is computed on the device and packed into one fp64 vector, which is copied to the
+host once a lane; the draw itself asks the device for a few numbers more. Knows no model, no cache and
+no text.
 
 The draw walks the cumulative processed distribution in this order: the ranked head (by probability,
 ties by id), then the rest by id. No full sort is needed, and the order is the same on every device.
@@ -14,6 +15,10 @@ import torch
 
 from playground.core.events import StageRecord
 from playground.engine.pipeline import HEAD, SamplingStage, ranked
+
+
+class BrokenLogits(RuntimeError):
+    """A model gave NaN or infinity, or no candidate at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,11 @@ def pick(survivors: Survivors, draw: float) -> torch.Tensor:
         return survivors.order[min(place, kept - 1)]
     rest = (survivors.scores.double() - survivors.log_z).exp()
     rest[survivors.order] = 0
+    beyond = rest.nonzero()
+    if not len(beyond):  # what lies beyond the head is too small for fp64
+        return survivors.order[-1]
     cumulative = mass[-1] + rest.cumsum(0)
-    last_kept = int(rest.nonzero()[-1])
+    last_kept = int(beyond[-1])
     return torch.searchsorted(cumulative, cumulative.new_tensor(draw), right=True).clamp(max=last_kept)
 
 
@@ -93,6 +101,8 @@ def choose(
     (vocabulary,), removed candidates at -inf.
     """
     trail = _Trail(raw, top_n)
+    if not trail.logsumexp.isfinite():
+        raise BrokenLogits("its logits are not numbers")
     scores = raw[None]
     for stage in stages:
         scores = stage.apply(ids[None], scores)
@@ -104,8 +114,8 @@ def choose(
     else:
         survivors = survive(scores[0])
         chosen = pick(survivors, draw)
-    packed = _pack(trail, survivors, chosen)
-    return _unpack(packed.tolist(), trail.names, len(trail.top)), survivors.scores
+    packed = _pack(trail, survivors, chosen).tolist()
+    return _unpack(packed, trail.names, len(trail.top)), survivors.scores
 
 
 class _Trail:
@@ -198,8 +208,8 @@ def _unpack(values: list[float], names: list[str], top_n: int) -> Choice:
 def _candidates(
     ids: list[float], logprobs: list[float], processed: list[float], removed: list[str | None], first: int
 ) -> Candidates:
-    """The top candidates, and the chosen one after them where it is not among them."""
-    order = [*range(1, len(ids)), *([] if first else [0])]
+    """The top candidates that are possible at all, and the chosen one where it is not among them."""
+    order = [i for i in (*range(1, len(ids)), *([] if first else [0])) if math.isfinite(logprobs[i])]
     return Candidates(
         [int(ids[i]) for i in order],
         [_short(min(0.0, logprobs[i])) for i in order],

@@ -6,6 +6,7 @@ does not wrap `generate()`, which is the reference it is tested against. Knows n
 beyond what a step adds.
 """
 
+import logging
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -26,6 +27,8 @@ from playground.engine.opening import open_run
 from playground.engine.records import finished, predicted_bytes, started, stepped
 
 PREFILL_CHUNK_TOKENS = 256
+
+_log = logging.getLogger(__name__)
 
 
 def stream(
@@ -54,7 +57,10 @@ def _events(
     clock: Clock,
 ) -> Iterator[Event]:
     assert request.prompt_ids is not None
-    lanes = [open_lane(i, d, model.tokenizer, request.prompt_ids) for i, d in enumerate(request.lanes)]
+    lanes = [
+        open_lane(i, decoding, model.tokenizer, model.vocabulary, request.prompt_ids)
+        for i, decoding in enumerate(request.lanes)
+    ]
     loop = _Loop(model, request, Live(request.prompt_ids, lanes, None), callbacks, control, clock)
     yield start
     try:
@@ -66,7 +72,8 @@ def _events(
                 loop.decode_step()
             else:
                 yield from loop.cancel()
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+    except Exception as error:  # whatever a model's own code raises ends the run, not the program
+        _log.exception("A run broke off.")
         yield loop.failed(error)
     finally:
         loop.hand_over()
@@ -93,6 +100,7 @@ class _Loop:
         """Read the part of the prompt that no cache holds, in chunks, once for all lanes."""
         live, ids, run = self.live, self.live.prompt_ids, self.request.run
         live.cache, self.reused = self._cache()
+        queued = self._queue()
         began = self.clock.seconds()
         for begin in range(self.reused, len(ids), PREFILL_CHUNK_TOKENS):
             if not self.may_go_on():
@@ -106,7 +114,7 @@ class _Loop:
         event = Prefilled(
             run, self.computed, self.reused, began, ended, kv.tokens,
             kv.used_bytes, kv.allocated_bytes, warm_up=not self.model.warm,
-            kv_predicted_bytes=predicted_bytes(self.model, kv.tokens),
+            kv_predicted_bytes=predicted_bytes(self.model, kv.tokens), queue_seconds=queued,
         )  # fmt: skip
         self.model.warm = True
         self.callbacks.call(event, live)
@@ -176,6 +184,14 @@ class _Loop:
             held = live.cached_ids()[: tokens_held(live.cache)]
             self.model.caches.hand_over(self.request.run, held, live.cache)
         live.cache = live.logits = live.processed = None
+
+    def _queue(self) -> float:
+        """Wait for the first turn; the run's clock stands still meanwhile."""
+        began = self.clock.seconds()
+        self.model.turns.take(lambda: None)
+        waited = self.clock.seconds() - began
+        self.clock.leave_out(waited)
+        return round(waited, 6)
 
     def _cache(self) -> tuple[Any, int]:
         parent = self.request.parent

@@ -12,6 +12,7 @@ import torch
 from playground.core.decoding import Decoding
 from playground.engine.pipeline import SamplingStage, build
 from playground.engine.text import StopStrings, TextStream
+from playground.engine.vocabulary import Vocabulary
 
 
 @dataclass(slots=True)
@@ -32,13 +33,15 @@ class LiveLane:
         return len(self.ids)
 
 
-def open_lane(index: int, decoding: Decoding, tokenizer: Any, prompt_ids: Sequence[int]) -> LiveLane:
+def open_lane(
+    index: int, decoding: Decoding, tokenizer: Any, vocabulary: Vocabulary, prompt_ids: Sequence[int]
+) -> LiveLane:
     """A lane that has chosen nothing yet."""
     return LiveLane(
         index,
         decoding,
         build(decoding, len(prompt_ids)),
-        TextStream(tokenizer, prompt_ids),
+        TextStream(tokenizer, vocabulary, prompt_ids),
         StopStrings(decoding.stop),
     )
 
@@ -64,7 +67,8 @@ class LiveView:
     """What a callback sees of the live step, valid during the call only.
 
     `raw_logits` and `processed_logits` are (lanes, vocabulary) in fp32, `lanes` maps their rows to
-    lane numbers, `cache` is the running transformers cache. After the call every one is None.
+    lane numbers, `cache` is the running transformers cache. At prefill there is one row, which all
+    lanes share, and nothing processed yet. After the call every one is None.
     """
 
     def __init__(self, live: Live) -> None:

@@ -86,7 +86,11 @@ class TopP:
 
 def ranked(row: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The `count` highest of `row` (vocabulary,) in falling order, ties by id: values and ids."""
-    _, order = torch.topk(row, min(count, len(row)))
+    highest, order = torch.topk(row, min(count, len(row)))
+    edge = highest[-1]
+    if len(order) < len(row) and edge > -torch.inf and int((row >= edge).sum()) > len(order):
+        above = (row > edge).nonzero()[:, 0]  # topk takes any of those that tie at its edge
+        order = torch.cat([above, (row == edge).nonzero()[: len(order) - len(above), 0]])
     order, _ = order.sort()
     values, by_value = row[order].sort(descending=True, stable=True)
     return values, order[by_value]

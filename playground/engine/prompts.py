@@ -15,6 +15,10 @@ from playground.engine.errors import RequestError
 from playground.engine.vocabulary import Vocabulary
 
 
+_STAND_IN = "the-words-of-the-user"
+"""Rendered in the prompt's place, it shows where the chat template puts it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """Tokens in order, which of them are the user's own words, and what the user should know."""
@@ -56,19 +60,30 @@ def _from_ids(tokenizer: Any, vocabulary: Vocabulary, ids: Sequence[int]) -> Pro
 
 
 def _chat(tokenizer: Any, vocabulary: Vocabulary, request: Request) -> Prompt:
-    messages = [{"role": "user", "content": request.prompt}]
-    if request.system:
-        messages.insert(0, {"role": "system", "content": request.system})
+    rendered = _rendered(tokenizer, request.prompt, request.system)
+    ids, spans = _tokenize(tokenizer, rendered, add_special_tokens=False)
+    begin, end = _words(rendered, _rendered(tokenizer, _STAND_IN, request.system), request.prompt)
+    own = tuple(b > begin and a < end and b > a for a, b in spans)
+    return Prompt(vocabulary.tokens(ids), own)
+
+
+def _rendered(tokenizer: Any, prompt: str, system: str | None) -> str:
+    messages = [{"role": "system", "content": system}] if system else []
+    messages.append({"role": "user", "content": prompt})
     try:
-        rendered = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     except Exception as error:  # the template is a program that came with the model
         raise RequestError(f"The model's chat template refused this prompt ({error}).") from None
-    ids, spans = _tokenize(tokenizer, rendered, add_special_tokens=False)
-    start = rendered.rfind(request.prompt)
-    words = request.prompt if start >= 0 else request.prompt.strip()
-    start = rendered.rfind(words)
-    own = tuple(start >= 0 and b > start and a < start + len(words) and b > a for a, b in spans)
-    return Prompt(vocabulary.tokens(ids), own)
+    return str(text)
+
+
+def _words(rendered: str, frame: str, prompt: str) -> tuple[int, int]:
+    """Where the user's words stand in `rendered`; `frame` is the template around the stand-in."""
+    before, _, after = frame.rpartition(_STAND_IN)
+    if rendered.startswith(before) and rendered.endswith(after):
+        return len(before), len(rendered) - len(after)
+    begin = max(0, rendered.find(prompt.strip()))
+    return begin, begin + len(prompt.strip())
 
 
 def _raw(tokenizer: Any, vocabulary: Vocabulary, request: Request) -> Prompt:

@@ -1,8 +1,8 @@
 """Caches of ended runs, kept for whoever continues them, bounded in bytes.
 
 A cache is found again by the token ids it was computed from; those ids are the durable state of
-anything, so an evicted cache costs a prefill and nothing else. Knows no sessions' names: an owner
-is any hashable mark that its runs share.
+anything, so an evicted cache costs a prefill and nothing else. Knows no session: whoever knows a run's
+unguessable id may continue it.
 """
 
 import threading

@@ -4,53 +4,74 @@ Two things hold text back: a character whose last byte has not come (UTF-8), and
 yet become a stop string. Knows no model.
 """
 
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from typing import Any
 
-from tokenizers.decoders import DecodeStream
+from playground.engine.vocabulary import Vocabulary
 
 _REPLACEMENT = "\ufffd"
+_Utf8 = getincrementaldecoder("utf-8")
 
 
 class TextStream:
-    """Incremental decoding of one lane. The texts of `add`, and `tail`, joined are its whole decoding.
+    """Incremental decoding of one lane. The texts of `add`, and `tail`, joined are its whole text.
 
-    `prefix` are ids that come before (the prompt): tokenizers that mark word starts need them.
+    Where the vocabulary knows every token's bytes, the text is those bytes read as UTF-8, a stray byte
+    as U+FFFD. Special tokens add nothing. `prefix` are ids that come before (the prompt), for
+    tokenizers whose pieces read differently at a beginning.
     """
 
-    def __init__(self, tokenizer: Any, prefix: Sequence[int]) -> None:
-        self._tokenizer = tokenizer
-        self._backend = getattr(tokenizer, "backend_tokenizer", None)
-        self._stream = DecodeStream(ids=list(prefix[-8:]), skip_special_tokens=True)
-        self._pending: list[int] = []
+    def __init__(self, tokenizer: Any, vocabulary: Vocabulary, prefix: Sequence[int]) -> None:
+        self._vocabulary = vocabulary
+        self._pieces = None if vocabulary.exact else _Window(tokenizer, prefix)
+        self._utf8 = _Utf8("replace")
         self.text = ""
 
     def add(self, id: int) -> str:
         """The text that `id` completes, empty while a character is unfinished."""
-        self._pending.append(id)
-        if self._backend is None:
-            piece = self._decode_pending()
-            piece = "" if piece.endswith(_REPLACEMENT) else piece
-        else:
-            piece = self._stream.step(self._backend, id) or ""
-        if piece:
-            self._pending.clear()
+        token = self._vocabulary.token(id)
+        if token.special:
+            return ""
+        piece = self._pieces.add(id) if self._pieces else self._utf8.decode(bytes.fromhex(token.bytes))
         self.text += piece
         return piece
 
     def tail(self) -> str:
         """What is left at the end: bytes that never became a character, as U+FFFD."""
-        piece = self._decode_pending() if self._pending else ""
-        self._pending.clear()
+        piece = self._pieces.tail() if self._pieces else self._utf8.decode(b"", final=True)
         self.text += piece
         return piece
 
-    def _decode_pending(self) -> str:
-        return str(
-            self._tokenizer.decode(
-                self._pending, skip_special_tokens=True, clean_up_tokenization_spaces=False
-            )
-        )
+
+class _Window:
+    """Text by decoding the last few ids again, for tokenizers that join pieces by rules of their own."""
+
+    def __init__(self, tokenizer: Any, prefix: Sequence[int]) -> None:
+        self._tokenizer = tokenizer
+        self._ids = list(prefix[-4:])
+        self._shown = len(self._ids)
+
+    def add(self, id: int) -> str:
+        self._ids.append(id)
+        piece = self._news()
+        if not piece or piece.endswith(_REPLACEMENT):
+            return ""
+        self._ids = self._ids[self._shown :]
+        self._shown = len(self._ids)
+        return piece
+
+    def tail(self) -> str:
+        piece = self._news()
+        self._shown = len(self._ids)
+        return piece
+
+    def _news(self) -> str:
+        return self._decode(self._ids)[len(self._decode(self._ids[: self._shown])) :]
+
+    def _decode(self, ids: list[int]) -> str:
+        text = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return str(text)
 
 
 class StopStrings:

@@ -35,6 +35,11 @@ class Vocabulary:
         self._scheme = _scheme(tokenizer)
         self._known: dict[int, Token] = {}
 
+    @property
+    def exact(self) -> bool:
+        """Whether the bytes of a token are the same wherever it stands."""
+        return self._scheme != "other"
+
     def token(self, id: int) -> Token:
         """The token of `id`; a row of the vocabulary that the tokenizer does not use says so."""
         token = self._known.get(id)

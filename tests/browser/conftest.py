@@ -17,6 +17,7 @@ from playground.core.run import Run, fold
 from playground.core.tokens import Candidate, Token
 
 BYTES_PER_TOKEN = 46_080
+RUN_STEPS = 80
 CHROMIUM_ARGUMENTS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
@@ -123,7 +124,7 @@ def recorded_folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="session")
 def replaying(serving: Callable[..., Served], recorded_folder: Any) -> Served:
-    """The page over a replay of 40 tokens at 25 a second; “broken” cannot be loaded, “slow…” takes 2 s."""
+    """The page over a replay of 80 tokens at 25 a second; “broken” cannot be loaded, “slow…” takes 2 s."""
     import time
 
     from playground.backends.replay import ReplayBackend
@@ -135,7 +136,7 @@ def replaying(serving: Callable[..., Served], recorded_folder: Any) -> Served:
         if name.startswith("slow"):
             report(Progress("download", 2**20, 4 * 2**20))
             time.sleep(2)
-        return ReplayBackend(made_run(40), 25.0)
+        return ReplayBackend(made_run(RUN_STEPS), 25.0)
 
     return serving(load, ("tests/made", "slow", "broken"), recorded_folder, offer=lambda: "slow-zh")
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.backends.replay import ReplayBackend
-from tests.browser.conftest import made_run
+from tests.browser.conftest import RUN_STEPS, made_run
 
 pytestmark = pytest.mark.browser
 
@@ -50,11 +50,11 @@ def test_tokens_arrive_one_after_another(open_page: Any, replaying: Any) -> None
     page.get_by_role("textbox", name="Prompt", exact=True).fill("What is gravity?")
     start(page)
     wait_new_run(page, None)
-    seen = {wait_steps(page, n) for n in (1, 8, 16, 24, 40)}
+    seen = {wait_steps(page, n) for n in (1, 8, 16, 24, RUN_STEPS)}
     assert len(seen) >= 4, f"tokens came in lumps: {seen}"
     counters = page.evaluate("firstTokenStage.counters")
     assert counters["gaps"] == 0
-    assert counters["events"] == 43
+    assert counters["events"] == RUN_STEPS + 3
 
 
 def test_reload_in_mid_run_finds_it_and_goes_on(open_page: Any, replaying: Any, reload: Any) -> None:
@@ -64,9 +64,9 @@ def test_reload_in_mid_run_finds_it_and_goes_on(open_page: Any, replaying: Any, 
     before = wait_steps(page, 5)
     reload(page)
     after = wait_steps(page, before)
-    assert after < 40, "the run had ended before the reload; nothing was shown by this"
+    assert after < RUN_STEPS, "the run had ended before the reload; nothing was shown by this"
     assert run_of(page) == run
-    assert wait_steps(page, 40) == 40
+    assert wait_steps(page, RUN_STEPS) == RUN_STEPS
 
 
 def test_another_tab_cannot_have_the_run(open_page: Any, replaying: Any, reload: Any) -> None:
@@ -87,7 +87,7 @@ def test_stop_then_generate_at_once_ten_times(open_page: Any, replaying: Any) ->
         page.evaluate("document.getElementById('stop').click(); document.getElementById('generate').click()")
         old = wait_new_run(page, old)
         wait_steps(page, 1)
-    assert wait_steps(page, 40) == 40
+    assert wait_steps(page, RUN_STEPS) == RUN_STEPS
 
 
 def test_stop_keeps_what_there_is(open_page: Any, replaying: Any) -> None:
@@ -99,7 +99,7 @@ def test_stop_keeps_what_there_is(open_page: Any, replaying: Any) -> None:
     page.wait_for_timeout(500)
     stopped = page.evaluate(STEPS)
     page.wait_for_timeout(600)
-    assert 4 <= page.evaluate(STEPS) == stopped < 40
+    assert 4 <= page.evaluate(STEPS) == stopped < RUN_STEPS
 
 
 def test_keys_generate_and_stop(open_page: Any, replaying: Any) -> None:
@@ -113,7 +113,7 @@ def test_keys_generate_and_stop(open_page: Any, replaying: Any) -> None:
     page.wait_for_timeout(400)
     stopped = page.evaluate(STEPS)
     page.wait_for_timeout(500)
-    assert page.evaluate(STEPS) == stopped < 40
+    assert page.evaluate(STEPS) == stopped < RUN_STEPS
 
 
 def test_a_bad_setting_is_a_sentence_and_the_run_stays(open_page: Any, replaying: Any) -> None:
@@ -143,7 +143,7 @@ def test_a_slow_model_shows_its_progress(open_page: Any, replaying: Any) -> None
     expect(page.get_by_role("status").filter(has_text="Downloading the model")).to_be_visible()
     start(page)
     wait_new_run(page, None)
-    assert wait_steps(page, 40) == 40
+    assert wait_steps(page, RUN_STEPS) == RUN_STEPS
 
 
 def test_chinese_and_back(open_page: Any, replaying: Any, reload: Any) -> None:
@@ -232,7 +232,7 @@ def test_tabs_keep_their_stage(open_page: Any, replaying: Any) -> None:
     page.get_by_role("tab", name="Compare").click()
     page.wait_for_function("window.firstTokenCompare")
     page.get_by_role("tab", name="Playground").click()
-    assert wait_steps(page, 40) == 40
+    assert wait_steps(page, RUN_STEPS) == RUN_STEPS
 
 
 def test_a_fast_replay_arrives_within_a_second_of_its_end(

@@ -17,6 +17,7 @@ from playground.core.events import (
     Event,
     Failed,
     Finished,
+    Note,
     Prefilled,
     Prefilling,
     StageRecord,
@@ -254,7 +255,7 @@ def test_white_space_is_visible_and_copies_as_it_was(stage: Any) -> None:
 
 def test_nothing_from_a_model_is_ever_markup(stage: Any) -> None:
     page = stage()
-    begin = started(token(NASTY), notes=(NASTY,))
+    begin = started(token(NASTY), notes=(Note("other", NASTY), Note("raw_adds", "", NASTY)))
     events: list[Event] = [begin, prefilled(), step(0, token(NASTY)), finished(NASTY)]
     send(page, packet(events, note=NASTY, error=NASTY))
     page.get_by_role("button", name="show", exact=True).click()
@@ -262,6 +263,8 @@ def test_nothing_from_a_model_is_ever_markup(stage: Any) -> None:
     assert page.locator("#root :is(img, script, think)").count() == 0
     assert page.evaluate("window.broken") is None
     assert copied(page) == NASTY
+    said = page.locator(".ft-notes").inner_text()
+    assert said.count(NASTY) == 3 and "adds" in said
     compare = stage("quiet&layout=compare")
     lanes = (Decoding(name=NASTY, seed=1), Decoding(name=NASTY, seed=2))
     steps = [step(0, token(NASTY)), step(0, token("b", 7), lane=1)]

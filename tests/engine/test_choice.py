@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from transformers.generation.logits_process import TopPLogitsWarper
 
 from playground.core.decoding import Decoding
-from playground.engine.choice import choose, pick, survive
+from playground.engine.choice import BrokenLogits, choose, pick, survive
 from playground.engine.pipeline import TopP, build, ranked
 
 NO_IDS = torch.tensor([], dtype=torch.long)
@@ -115,3 +115,25 @@ def test_impossible_logits_do_not_break_the_record() -> None:
     row = torch.tensor([0.0, -torch.inf, 1.0, -torch.inf])
     choice, _ = choose(row, NO_IDS, (), None, 2)
     assert choice.id == 2 and choice.kept_count == 1 and math.isfinite(choice.raw_entropy_bits)
+    assert choose(row, NO_IDS, (), 0.5, 4)[0].candidates.ids == [2, 0]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_logits_that_are_not_numbers_are_refused(bad: float) -> None:
+    with pytest.raises(BrokenLogits):
+        choose(torch.tensor([0.0, bad, 1.0]), NO_IDS, (), 0.5, 2)
+    with pytest.raises(BrokenLogits):
+        choose(torch.full((3,), -torch.inf), NO_IDS, (), None, 2)
+
+
+def test_ties_at_the_edge_of_the_head_go_to_the_lowest_ids() -> None:
+    row = torch.zeros(5000)
+    row[4000] = 1.0
+    values, ids = ranked(row, 4)
+    assert ids.tolist() == [4000, 0, 1, 2] and values.tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_a_draw_at_the_top_edge_beyond_a_head_that_holds_everything() -> None:
+    row = torch.full((2000,), -900.0)
+    row[:1024] = 0.0
+    assert int(pick(survive(row), 1 - 2**-53)) == 1023

@@ -1,5 +1,7 @@
 """The loop against the slow reference, and everything that ends it."""
 
+import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -298,3 +300,31 @@ def test_top_k_above_the_vocabulary_keeps_everything(model: LoadedModel) -> None
 def test_control_characters_are_read_as_they_are(model: LoadedModel) -> None:
     ours = run(model, GREEDY, prompt="a\x00\x1b[31m\x07b")
     assert bytes.fromhex("".join(t.bytes for t in ours.started.prompt)) == b"a\x00\x1b[31m\x07b"  # type: ignore[union-attr]
+
+
+def test_logits_that_are_not_numbers_end_the_run_in_a_sentence(
+    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = model.module.forward
+
+    def forward(**inputs: Any) -> Any:
+        output = original(**inputs)
+        if inputs["input_ids"].shape[1] == 1:
+            output.logits.fill_(float("nan"))
+        return output
+
+    monkeypatch.setattr(model.module, "forward", forward)
+    ours = run(model, GREEDY)
+    assert isinstance(ours.events[-1], Failed) and "not numbers" in ours.events[-1].message
+    assert len(ours.lanes[0].steps) == 1 and loads_trace(dumps_trace([ours])).runs == [ours]
+
+
+def test_waiting_for_the_model_is_told_apart_from_reading_the_prompt(model: LoadedModel) -> None:
+    busy = threading.Thread(target=lambda: model.turns.take(lambda: time.sleep(0.4)))
+    busy.start()
+    time.sleep(0.05)
+    ours = run(model, replace(GREEDY, max_new_tokens=2))
+    busy.join()
+    times = timing(ours, ours.lanes[0])
+    assert times.queue_seconds > 0.2
+    assert times.time_to_first_token_seconds is not None and times.time_to_first_token_seconds < 0.2

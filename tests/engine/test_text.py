@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers
 from transformers import PreTrainedTokenizerFast
 
@@ -28,6 +30,9 @@ def sentencepiece_tokenizer() -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
 
 
+SENTENCEPIECE = sentencepiece_tokenizer()
+
+
 @pytest.mark.parametrize("text", SPLIT)
 def test_bytes_of_the_pieces_are_the_bytes_of_the_text(tokenizer: Any, text: str) -> None:
     """Case 1: ids stay exact, each piece carries its own bytes."""
@@ -39,7 +44,7 @@ def test_bytes_of_the_pieces_are_the_bytes_of_the_text(tokenizer: Any, text: str
 def test_streamed_text_is_held_until_a_character_is_whole(tokenizer: Any, text: str) -> None:
     """Case 1: no half character ever shows, and the pieces joined are the whole."""
     ids = tokenizer(text)["input_ids"]
-    stream = TextStream(tokenizer, [])
+    stream = TextStream(tokenizer, Vocabulary(tokenizer), [])
     pieces = [stream.add(id) for id in ids]
     assert not any("\ufffd" in piece for piece in pieces)
     assert "".join(pieces) + stream.tail() == text
@@ -47,7 +52,7 @@ def test_streamed_text_is_held_until_a_character_is_whole(tokenizer: Any, text: 
 
 def test_an_unfinished_character_is_flushed_at_the_end(tokenizer: Any) -> None:
     ids = tokenizer("ok 𠮷")["input_ids"][:-1]
-    stream = TextStream(tokenizer, [])
+    stream = TextStream(tokenizer, Vocabulary(tokenizer), [])
     shown = "".join(map(stream.add, ids))
     assert "\ufffd" not in shown
     assert shown + stream.tail() == tokenizer.decode(ids)
@@ -58,7 +63,7 @@ def test_sentencepiece_bytes_and_spaces() -> None:
     vocabulary = Vocabulary(tokenizer)
     assert vocabulary.token(3 + 0xE8).bytes == "e8"
     assert vocabulary.token(260).text == " Hello" and vocabulary.token(262).text == "ld"
-    stream = TextStream(tokenizer, [260])
+    stream = TextStream(tokenizer, vocabulary, [260])
     assert [stream.add(i) for i in (261, 262, 3 + 0xE8, 3 + 0x81, 3 + 0xAA)] == [" wor", "ld", "", "", "聪"]
 
 
@@ -134,3 +139,36 @@ def test_stop_strings(text: str, added: int, found: tuple[int, str] | None, held
     stops = StopStrings(("own fox", "END"))
     assert stops.found(text, added) == found
     assert stops.held(text, added) == held
+
+
+@settings(max_examples=150, deadline=None)
+@given(ids=st.lists(st.integers(3, 262), max_size=12))
+def test_any_bytes_a_model_writes_are_streamed(ids: list[int]) -> None:
+    """Byte fallback in any order, whole characters or not: nothing raises, nothing is lost."""
+    vocabulary = Vocabulary(SENTENCEPIECE)
+    stream = TextStream(SENTENCEPIECE, vocabulary, [])
+    shown = "".join(map(stream.add, ids))
+    data = b"".join(bytes.fromhex(vocabulary.token(id).bytes) for id in ids)
+    assert shown + stream.tail() == stream.text == data.decode("utf-8", "replace")
+
+
+def test_pieces_joined_by_a_tokenizers_own_rules() -> None:
+    """WordPiece: "##" joins, words are set apart, and the pieces joined are the decoding of all ids."""
+    words = {"[UNK]": 0, "the": 1, "cat": 2, "##s": 3, "sat": 4, ".": 5}
+    tokenizer = Tokenizer(models.WordPiece(words, unk_token="[UNK]"))
+    tokenizer.decoder = decoders.WordPiece(cleanup=False)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]")
+    vocabulary = Vocabulary(fast)
+    assert not vocabulary.exact
+    stream = TextStream(fast, vocabulary, [])
+    assert [stream.add(id) for id in (1, 2, 3, 4, 5)] == ["the", " cat", "s", " sat", " ."]
+    assert stream.text + stream.tail() == fast.decode([1, 2, 3, 4, 5], clean_up_tokenization_spaces=False)
+
+
+@pytest.mark.parametrize("prompt", ["assistant", "user", "a", "<|assistant|>", " padded "])
+def test_your_words_are_found_though_the_template_holds_them_too(tokenizer: Any, prompt: str) -> None:
+    encoded = encode_prompt(tokenizer, Vocabulary(tokenizer), Request(prompt, system="user a"))
+    mine = [i for i, own in enumerate(encoded.own) if own]
+    assert "".join(encoded.tokens[i].text for i in mine) == prompt
+    assert mine == list(range(mine[0], mine[-1] + 1))
+    assert [t.text for t in encoded.tokens[mine[-1] + 1 :]] == ["</s>", "<|assistant|>"]
