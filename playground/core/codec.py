@@ -6,8 +6,8 @@ is tokens:
     token      [id, text, bytes, special]
     candidate  [token, raw_logprob, processed_probability, removed_by]
 
-Reading trusts nothing: every value must have the type that the record declares, numbers must be
-finite, keys that are not known are left out (a newer writer may add some).
+Reading trusts nothing: every value must have the type that the record declares, numbers must lie in
+the range of their unit, keys that are not known are left out (a newer writer may add some).
 """
 
 import math
@@ -22,6 +22,11 @@ from playground.core.tokens import Candidate, Token
 KINDS: dict[str, type] = {kind.__name__.lower(): kind for kind in get_args(Event)}
 
 _AS_ARRAY = (Token, Candidate)
+
+_BOUNDS = (
+    ("seconds", 0.0, 1e9), ("probability", 0.0, 1.0), ("mass", 0.0, 1.0), ("draw", 0.0, 1.0),
+    ("logprob", -1e6, 0.0), ("bits", 0.0, 1e6), ("logsumexp", -1e6, 1e6),
+)  # fmt: skip
 
 
 class Malformed(ValueError):
@@ -134,18 +139,22 @@ def _tuple(arguments: tuple[Any, ...], data: Any, place: str) -> Any:
 
 
 def _scalar(kind: Any, data: Any, place: str) -> Any:
-    if kind is float and type(data) in (int, float):
-        return _finite(data, place)
-    if type(data) is not kind:
+    whole_for_real = kind is float and type(data) is int
+    if type(data) is not kind and not whole_for_real:
         raise Malformed(f"{place} must be {kind.__name__}")
-    return data
+    if kind not in (int, float):
+        return data
+    low, high = bounds(kind, place.rpartition(".")[2])
+    if not low <= data <= high:
+        raise Malformed(f"{place} must be a number from {low:g} to {high:g}")
+    return kind(data)
 
 
-def _finite(data: float, place: str) -> float:
-    try:
-        number = float(data)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise Malformed(f"{place} must be a finite number")
-    return number
+def bounds(kind: type, name: str) -> tuple[float, float]:
+    """The range of a number by its field's name, which carries its unit."""
+    if kind is int:
+        return 0, 2**53
+    for ending, low, high in _BOUNDS:
+        if name.endswith(ending):
+            return low, high
+    return -1e15, 1e15

@@ -103,8 +103,8 @@ def _by_run(events: list[Event]) -> list[list[Event]]:
 
 
 def _run(events: list[Event]) -> Run:
-    if not isinstance(events[0], Started):
-        raise BadTrace("A run in the trace does not begin with its start; nothing was loaded.")
+    if not isinstance(events[0], Started) or not events[0].request.lanes:
+        raise BadTrace("A run in the trace does not begin with a start and its lanes; nothing was loaded.")
     try:
         return fold(events)
     except IndexError:

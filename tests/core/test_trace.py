@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playground.core.codec import KINDS, decode, encode
+from playground.core.codec import KINDS, bounds, decode, encode
 from playground.core.events import Event, Started
 from playground.core.run import Run, fold
 from playground.core.trace import BadTrace, dump_trace, dumps_trace, event_line, load_trace, loads_trace
@@ -19,22 +19,20 @@ from playground.core.trace import BadTrace, dump_trace, dumps_trace, event_line,
 _TEXT = st.text(st.characters(), max_size=8).filter(
     lambda s: not re.search("[\ud800-\udbff][\udc00-\udfff]", s)
 )
-_SCALARS = {
-    int: st.integers(-(2**60), 2**60),
-    float: st.floats(allow_nan=False, allow_infinity=False),
-    bool: st.booleans(),
-    str: _TEXT,
-}
+_SCALARS = {bool: st.booleans(), str: _TEXT}
 
 
-def values(kind: Any) -> st.SearchStrategy[Any]:
-    """Any value that a field declared as `kind` can hold."""
+def values(kind: Any, name: str = "") -> st.SearchStrategy[Any]:
+    """Any value that a field `name` declared as `kind` can hold."""
     arguments = get_args(kind)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        return st.builds(kind, **{f.name: values(hints[f.name]) for f in fields(kind)})
+        return st.builds(kind, **{f.name: values(hints[f.name], f.name) for f in fields(kind)})
+    if kind in (int, float):
+        low, high = bounds(kind, name)
+        return st.integers(int(low), int(high)) if kind is int else st.floats(low, high)
     if get_origin(kind) in (Union, UnionType):
-        return st.one_of(*[st.none() if k is NoneType else values(k) for k in arguments])
+        return st.one_of(*[st.none() if k is NoneType else values(k, name) for k in arguments])
     if get_origin(kind) is Literal:
         return st.sampled_from(arguments)
     if get_origin(kind) is tuple and arguments[-1] is Ellipsis:
@@ -49,13 +47,12 @@ _STARTED, _OTHERS = values(Started), st.one_of(*[values(k) for k in KINDS.values
 
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
-    started = draw(_STARTED)
+    started = draw(_STARTED.filter(lambda started: started.request.lanes))
     lanes = len(started.request.lanes)
     events: list[Event] = [started]
     for event in draw(st.lists(_OTHERS, max_size=4)):
-        if lanes or event.lane is None:
-            lane = event.lane if event.lane is None else event.lane % lanes
-            events.append(replace(event, run=started.run, lane=lane))
+        lane = event.lane if event.lane is None else event.lane % lanes
+        events.append(replace(event, run=started.run, lane=lane))
     return fold(events)
 
 
@@ -192,9 +189,9 @@ def changed(run: Run, line: int, **changes: Any) -> str:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"logsumexp": float("nan")}, "stepped.logsumexp must be a finite number"),
-        ({"logsumexp": float("inf")}, "stepped.logsumexp must be a finite number"),
-        ({"logsumexp": 10**400}, "stepped.logsumexp must be a finite number"),
+        ({"logsumexp": float("nan")}, "stepped.logsumexp must be a number from"),
+        ({"logsumexp": float("inf")}, "stepped.logsumexp must be a number from"),
+        ({"logsumexp": 10**400}, "stepped.logsumexp must be a number from"),
         ({"logsumexp": "1"}, "stepped.logsumexp must be float"),
         ({"logsumexp": True}, "stepped.logsumexp must be float"),
         ({"step": 1.0}, "stepped.step must be int"),
@@ -207,6 +204,10 @@ def changed(run: Run, line: int, **changes: Any) -> str:
         ({"candidates": 3}, "stepped.candidates must be an array"),
         ({"candidates": [[[1, "a"], None, 0.5]]}, "stepped.candidates.raw_logprob must be float"),
         ({"text": None}, "stepped.text must be str"),
+        ({"raw_logprob": 1000}, "stepped.raw_logprob must be a number from"),
+        ({"processed_probability": 1.5}, "stepped.processed_probability must be a number from 0 to 1"),
+        ({"end_seconds": 1e308}, "stepped.end_seconds must be a number from 0"),
+        ({"kv_used_bytes": -1}, "stepped.kv_used_bytes must be a number from 0"),
         ({"stages": [[]]}, "stepped.stages must be an object"),
     ],
 )
@@ -252,7 +253,7 @@ def test_lines_that_are_no_events_are_refused(run_of, line):
 
 @pytest.mark.parametrize("lane", [-1, 1, 10**30])
 def test_a_lane_that_the_run_does_not_have_is_refused(run_of, lane):
-    with pytest.raises(BadTrace, match="names a lane"):
+    with pytest.raises(BadTrace, match="names a lane|stepped.lane must be"):
         loads_trace(changed(run_of([5, 6]), 3, lane=lane))
 
 
@@ -286,3 +287,11 @@ def test_nothing_a_trace_names_is_looked_up(run_of):
 def test_decode_is_the_inverse_of_encode(run_of):
     for event in run_of([5], [6]).events:
         assert decode(json.loads(json.dumps(encode(event)))) == event
+
+
+def test_a_run_without_lanes_is_refused(run_of):
+    lines = lines_of(run_of([5]))
+    started = json.loads(lines[1])
+    started["request"]["lanes"] = []
+    with pytest.raises(BadTrace, match="its lanes"):
+        loads_trace("\n".join([lines[0], json.dumps(started)]))
