@@ -10,7 +10,6 @@ Reading trusts nothing: every value must have the type that the record declares,
 the range of their unit, keys that are not known are left out (a newer writer may add some).
 """
 
-import math
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType

@@ -14,7 +14,6 @@ from playground.core.tokens import Token
 from playground.engine.errors import RequestError
 from playground.engine.vocabulary import Vocabulary
 
-
 _STAND_IN = "the-words-of-the-user"
 """Rendered in the prompt's place, it shows where the chat template puts it."""
 

@@ -15,6 +15,7 @@ from playground.core.metrics import timing
 from playground.core.request import Parent, Request
 from playground.core.run import Run, fold
 from playground.core.trace import dumps_trace, loads_trace
+from playground.engine.clock import Clock
 from playground.engine.decode import stream
 from playground.engine.errors import RequestError
 from playground.engine.model import LoadedModel
@@ -328,3 +329,24 @@ def test_waiting_for_the_model_is_told_apart_from_reading_the_prompt(model: Load
     times = timing(ours, ours.lanes[0])
     assert times.queue_seconds > 0.2
     assert times.time_to_first_token_seconds is not None and times.time_to_first_token_seconds < 0.2
+
+
+def test_the_first_run_of_a_model_is_marked_as_warm_up(make_model: Any) -> None:
+    """Case 32: one-time work is in its clock, and the record says so."""
+    model = make_model()
+    first, second = (run(model, replace(GREEDY, max_new_tokens=2)) for _ in range(2))
+    assert timing(first, first.lanes[0]).warm_up and not timing(second, second.lanes[0]).warm_up
+
+
+def test_the_clock_waits_for_the_gpu_and_leaves_out_what_nobody_watched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Case 32: on a GPU a kernel that is still running is waited for before the clock is read."""
+    waits: list[Any] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", waits.append)
+    clock = Clock("cuda:0")
+    before = clock.seconds()
+    clock.leave_out(100.0)
+    assert clock.seconds() < before - 90 and waits == ["cuda:0", "cuda:0"]
+    Clock("cpu").seconds()
+    assert len(waits) == 2
