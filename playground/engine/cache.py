@@ -49,12 +49,11 @@ def forward(module: Any, ids: torch.Tensor, cache: Any) -> torch.Tensor:
 
 def measure(cache: Any) -> Measured:
     """The whole cache, all rows; bytes are None where its class hides them."""
-    tokens = tokens_held(cache)
     tensors = [t for t in _tensors(getattr(cache, "layers", None)) if t.dim() > 0]
     if not tensors:
-        return Measured(tokens, None, None)
-    storages = {(t.device, t.untyped_storage().data_ptr()): t.untyped_storage().nbytes() for t in tensors}
-    return Measured(tokens, sum(t.numel() * t.element_size() for t in tensors), sum(storages.values()))
+        return Measured(tokens_held(cache), None, None)
+    storages = {storage.data_ptr(): storage.nbytes() for storage in (t.untyped_storage() for t in tensors)}
+    return Measured(tokens_held(cache), sum(t.nbytes for t in tensors), sum(storages.values()))
 
 
 def tokens_held(cache: Any) -> int:

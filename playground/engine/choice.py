@@ -4,8 +4,9 @@ Everything recorded is computed on the device and packed into one fp64 vector, w
 host once a lane; the draw itself asks the device for a few numbers more. Knows no model, no cache and
 no text.
 
-The draw walks the cumulative processed distribution in this order: the ranked head (by probability,
-ties by id), then the rest by id. No full sort is needed, and the order is the same on every device.
+The draw walks the cumulative processed distribution in this order: the head by probability, ties by
+id, then the rest by id. The head is every candidate where there are few, else those near the best; so
+no full sort is needed, and the order is the same on every device.
 """
 
 import math
@@ -14,7 +15,10 @@ from dataclasses import dataclass
 import torch
 
 from playground.core.events import StageRecord
-from playground.engine.pipeline import HEAD, SamplingStage, ranked
+from playground.engine.pipeline import NEAR, SamplingStage, highest, log_sum, ranked
+
+FEW = 1024
+"""Up to so many candidates are all ranked before a draw."""
 
 
 class BrokenLogits(RuntimeError):
@@ -53,7 +57,7 @@ class Survivors:
     """Scores after every stage, and the distribution they make.
 
     `head` are the ranked scores and `order` their ids; `log_z` is the fp64 logarithm of the sum of
-    exponentials, `beyond` says whether candidates are left outside the head.
+    exponentials; `beyond` is false where the head holds every candidate.
     """
 
     scores: torch.Tensor
@@ -65,19 +69,18 @@ class Survivors:
 
 def survive(scores: torch.Tensor) -> Survivors:
     """The distribution of processed `scores` (vocabulary,)."""
-    head, order = ranked(scores, HEAD)
-    beyond = len(head) < len(scores) and bool(head[-1] > -torch.inf)
-    log_z = (scores if beyond else head).double().logsumexp(0)
-    return Survivors(scores, head, order, log_z, beyond)
+    kept = scores > -torch.inf
+    beyond = int(kept.sum()) > FEW
+    head, order = ranked(scores, scores > scores.max() - NEAR if beyond else kept)
+    return Survivors(scores, head, order, log_sum(scores if beyond else head), beyond)
 
 
 def pick(survivors: Survivors, draw: float) -> torch.Tensor:
     """Inverse CDF in fp64: the id (0-dim tensor) on which `draw` in [0, 1) lands."""
     mass = (survivors.head.double() - survivors.log_z).exp().cumsum(0)
     if not survivors.beyond or draw < mass[-1]:
-        kept = int((survivors.head > -torch.inf).sum())
         place = int(torch.searchsorted(mass, draw, right=True))
-        return survivors.order[min(place, kept - 1)]
+        return survivors.order[min(place, len(mass) - 1)]
     rest = (survivors.scores.double() - survivors.log_z).exp()
     rest[survivors.order] = 0
     beyond = rest.nonzero()
@@ -125,7 +128,7 @@ class _Trail:
         self.raw = raw
         self.logsumexp = raw.logsumexp(0)
         self.probabilities = (raw - self.logsumexp).exp()
-        self.top = ranked(raw, top_n)[1] if top_n else raw.new_empty(0, dtype=torch.long)
+        self.top = highest(raw, top_n) if top_n else raw.new_empty(0, dtype=torch.long)
         self.names: list[str] = []
         self.numbers: list[torch.Tensor] = []
         self.alive: list[torch.Tensor] = []
@@ -136,7 +139,8 @@ class _Trail:
         if not filters:
             self._weights = scores.softmax(0)
         kept = scores > -torch.inf
-        self._add(name, kept.sum(), (self._weights * kept).sum().clamp(max=1), kept[self.top])
+        mass = self._weights.dot(kept.to(self._weights.dtype)).clamp(max=1)
+        self._add(name, kept.sum(), mass, kept[self.top])
 
     def note_greedy(self, chosen: torch.Tensor) -> None:
         """Record that one candidate was taken; its mass is under the raw distribution."""
@@ -157,13 +161,12 @@ def _only(scores: torch.Tensor, chosen: torch.Tensor) -> Survivors:
 def _pack(trail: _Trail, survivors: Survivors, chosen: torch.Tensor) -> torch.Tensor:
     """One fp64 vector of everything; `_unpack` reads it in the same order."""
     raw, logsumexp = trail.raw, trail.logsumexp
-    raw_entropy = logsumexp - (trail.probabilities * raw).nan_to_num(0.0).sum()
+    raw_entropy = logsumexp - trail.probabilities.dot(raw.clamp_min(-1e9))
     live = survivors.scores if survivors.beyond else survivors.head
     processed = (live.double() - survivors.log_z).exp()
     rows = torch.cat([chosen[None], trail.top])
     before = (raw > raw[chosen]).sum() + (raw[:chosen] == raw[chosen]).sum()
-    whole = [(raw > -torch.inf).sum(), raw.new_ones(())]
-    count, mass = trail.numbers[-2:] or whole
+    count, mass = trail.numbers[-2:] or [(raw > -torch.inf).sum(), raw.new_ones(())]
     scalars = [
         chosen, before + 1, count, logsumexp, raw_entropy / math.log(2),
         -torch.xlogy(processed, processed).sum() / math.log(2), mass,

@@ -66,11 +66,9 @@ def _events(
     try:
         yield from loop.prefill()
         while loop.live.lanes:
-            yield from loop.choose()
+            yield from loop.step()
             yield from loop.end_lanes()
-            if loop.live.lanes and loop.may_go_on():
-                loop.decode_step()
-            else:
+            if loop.live.lanes and not loop.may_go_on():
                 yield from loop.cancel()
     except Exception as error:  # whatever a model's own code raises ends the run, not the program
         _log.exception("A run broke off.")
@@ -93,7 +91,6 @@ class _Loop:
     ) -> None:
         self.model, self.request, self.live = model, request, live
         self.callbacks, self.control, self.clock = callbacks, control, clock
-        self.step_began_seconds = 0.0
         self.computed, self.reused = 0, 0
 
     def prefill(self) -> Iterator[Event]:
@@ -117,23 +114,24 @@ class _Loop:
             kv_predicted_bytes=predicted_bytes(self.model, kv.tokens), queue_seconds=queued,
         )  # fmt: skip
         self.model.warm = True
-        self.callbacks.call(event, live)
+        self._call_back(event)
         yield event
         self.model.turns.take(self._spread)
-        self.step_began_seconds = self.clock.seconds()
 
-    def choose(self) -> Iterator[Event]:
-        """One token for every live lane, from the logits of the last position."""
-        choices = self.model.turns.take(self._choices)
-        ended = self.clock.seconds()
+    def step(self) -> Iterator[Event]:
+        """One token for every live lane, in one turn: a decode step, except right after the prefill,
+        and the choice from the logits of the last position."""
+        began = self.clock.seconds()
+        choices = self.model.turns.take(self._decode_and_choose)
+        clock = (began, self.clock.seconds())
         kv, rows = measure(self.live.cache), len(self.live.lanes)
+        positions = (self.computed, self.reused)
         events = [
-            stepped(self.model, self.request, lane, choice, draw, (self.step_began_seconds, ended),
-                    kv, rows, (self.computed, self.reused))
+            stepped(self.model, self.request, lane, choice, draw, clock, kv, rows, positions)
             for lane, (choice, draw) in zip(self.live.lanes, choices, strict=True)
-        ]  # fmt: skip
+        ]
         for event in events:
-            self.callbacks.call(event, self.live)
+            self._call_back(event)
             yield event
 
     def end_lanes(self) -> Iterator[Event]:
@@ -149,12 +147,6 @@ class _Loop:
         else:
             self.hand_over()
             self.live.lanes = []
-
-    def decode_step(self) -> None:
-        """One forward over the token that each lane chose last."""
-        self.step_began_seconds = self.clock.seconds()
-        self.model.turns.take(lambda: self._forward([[lane.ids[-1]] for lane in self.live.lanes]))
-        self.computed, self.reused = 1, tokens_held(self.live.cache) - 1
 
     def may_go_on(self) -> bool:
         """Asked before each forward: waits while nobody watches, False once stopped."""
@@ -197,6 +189,17 @@ class _Loop:
         parent = self.request.parent
         found = self.model.caches.take(parent.run, self.live.prompt_ids) if parent else None
         return found or (new_cache(self.model.module), 0)
+
+    def _call_back(self, event: Event) -> None:
+        """On the model's thread: what a callback computes would cost a second pool of threads else."""
+        if self.callbacks:
+            self.model.turns.take(lambda: self.callbacks.call(event, self.live))
+
+    def _decode_and_choose(self) -> list[tuple[Choice, float | None]]:
+        if self.live.lanes[0].steps:
+            self._forward([[lane.ids[-1]] for lane in self.live.lanes])
+            self.computed, self.reused = 1, tokens_held(self.live.cache) - 1
+        return self._choices()
 
     @torch.inference_mode()
     def _forward(self, ids: Any) -> None:
@@ -248,5 +251,5 @@ class _Loop:
     def _finished(self, lane: LiveLane, reason: FinishReason | None) -> Finished:
         assert reason is not None
         event = finished(self.request.run, lane, reason, self.clock.seconds())
-        self.callbacks.call(event, self.live)
+        self._call_back(event)
         return event

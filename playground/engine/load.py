@@ -18,6 +18,7 @@ from playground.engine.model import LoadedModel
 from playground.engine.progress import CannotLoad, Progress, Report, silent
 from playground.engine.quiet import quiet
 from playground.engine.sources import Source
+from playground.engine.turns import turns_of
 from playground.engine.weights import Weights
 
 __all__ = ["CannotLoad", "Progress", "load_model"]
@@ -66,6 +67,7 @@ def load_model(
         stop_ids=stop_ids(module, tokenizer),
         load_seconds=monotonic() - started,
         suggested=suggested(module),
+        turns=turns_of(str(place)),
     )
 
 

@@ -20,8 +20,8 @@ from transformers.generation.logits_process import (
 
 from playground.core.decoding import Decoding, Stage
 
-HEAD = 1024
-"""Candidates that are ranked at a step; whatever lies beyond is taken in the order of ids."""
+NEAR = 10.0
+"""Candidates within this many logits of the best are ranked; those below have e^-10 of its weight."""
 
 _TIE = 1e-6
 """A candidate is not needed where less than this share of its own mass is missing to top-p."""
@@ -61,8 +61,8 @@ class TopP:
     """Nucleus sampling (Holtzman et al. 2020, arXiv:1904.09751): the smallest set that reaches p.
 
     A candidate stays while the mass before it is below p, so at least one does. Cumulated in fp64
-    over the ranked head, which nearly always holds the nucleus; the whole vocabulary is sorted only
-    where it does not.
+    over the candidates near the best, which nearly always hold the nucleus; the whole vocabulary is
+    sorted only where they do not.
     """
 
     def __init__(self, top_p: float) -> None:
@@ -71,11 +71,11 @@ class TopP:
     def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Scores (1, vocabulary) with everything outside the nucleus at -inf."""
         row = scores[0]
-        log_z = row.double().logsumexp(0)
-        head, order = ranked(row, HEAD)
+        log_z = log_sum(row)
+        head, order = ranked(row, row > row.max() - NEAR)
         shares = (head.double() - log_z).exp()
-        if len(head) < len(row) and shares.sum() < self.top_p:
-            head, order = ranked(row, len(row))
+        if shares.sum() < self.top_p:
+            head, order = ranked(row, row > -torch.inf)
             shares = (head.double() - log_z).exp()
         before = shares.cumsum(0)[:-1]
         kept = 1 + int((before < self.top_p - _TIE * shares[1:]).sum())
@@ -84,13 +84,28 @@ class TopP:
         return out
 
 
-def ranked(row: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The `count` highest of `row` (vocabulary,) in falling order, ties by id: values and ids."""
-    highest, order = torch.topk(row, min(count, len(row)))
-    edge = highest[-1]
-    if len(order) < len(row) and edge > -torch.inf and int((row >= edge).sum()) > len(order):
-        above = (row > edge).nonzero()[:, 0]  # topk takes any of those that tie at its edge
+def ranked(row: torch.Tensor, among: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The candidates of `row` (vocabulary,) where `among` is true, in falling order, ties by id.
+
+    Returns their values and ids.
+    """
+    ids = among.nonzero()[:, 0]
+    values, by_value = row[ids].sort(descending=True, stable=True)
+    return values, ids[by_value]
+
+
+def highest(row: torch.Tensor, count: int) -> torch.Tensor:
+    """Ids of the `count` highest of `row` in falling order, ties by id."""
+    values, order = torch.topk(row, min(count, len(row)))
+    edge = values[-1]
+    if int((row >= edge).sum()) > len(order):  # topk takes any of those that tie at its edge
+        above = (row > edge).nonzero()[:, 0]
         order = torch.cat([above, (row == edge).nonzero()[: len(order) - len(above), 0]])
-    order, _ = order.sort()
-    values, by_value = row[order].sort(descending=True, stable=True)
-    return values, order[by_value]
+    order = order.sort().values
+    return order[row[order].sort(descending=True, stable=True).indices]
+
+
+def log_sum(row: torch.Tensor) -> torch.Tensor:
+    """The logarithm of the sum of exponentials of `row`, summed in fp64 (0-dim)."""
+    top = row.max()
+    return top.double() + (row - top).exp().sum(dtype=torch.float64).log()

@@ -1,9 +1,11 @@
 """Keeps transformers' progress bars and advice out of the terminal while a model loads.
 
-Errors still raise; only what would confuse is silenced. Knows no model.
+Errors still raise; only what would confuse is silenced. One model at a time: these settings are the
+process's, and so is the default device under which transformers builds a model. Knows no model.
 """
 
 import importlib
+import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,19 +13,28 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
+_one_at_a_time = threading.Lock()
+
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """No bars, no warnings from transformers inside; as it was before, afterwards."""
     from transformers.utils import logging
 
+    with _one_at_a_time, _as_before(), warnings.catch_warnings(), _no_gguf_bar():
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def _as_before() -> Iterator[None]:
+    from transformers.utils import logging
+
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     try:
-        with warnings.catch_warnings(), _no_gguf_bar():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     finally:
         logging.set_verbosity(level)
         if bars:

@@ -5,7 +5,6 @@ that the page is open before the model is there. Knows no run.
 """
 
 import socket
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,6 @@ from playground.ui.to_compare import wire_to_compare
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 QUEUE_LIMIT = 64
 PORTS_TRIED = 100
-
-_one_load = threading.Lock()
-"""transformers builds a model under a process-wide setting: two loads at once break both."""
 
 
 def build(
@@ -114,10 +110,7 @@ def _loader(device: str, dtype: str, offline: bool) -> Callable[[str, Report], B
         from playground.backends.local import LocalBackend  # the page opens before torch is imported
         from playground.engine.load import load_model
 
-        with _one_load:
-            return LocalBackend(
-                load_model(name, device=device, dtype=dtype, offline=offline, progress=report)
-            )
+        return LocalBackend(load_model(name, device=device, dtype=dtype, offline=offline, progress=report))
 
     return load
 

@@ -70,3 +70,16 @@ def test_events_hold_no_tensor(model: LoadedModel) -> None:
 
     for event in stream(model, REQUEST):
         walk(event)
+
+
+def test_a_callback_may_run_the_model_itself(model: LoadedModel) -> None:
+    """It is called within a turn; another run inside must not wait for that turn to end."""
+    inner: list[int] = []
+
+    class Nested:
+        def on_prefill(self, event: Prefilled, live: Any) -> None:
+            request = Request("own", (Decoding(strategy="greedy", max_new_tokens=2),), chat=False)
+            inner.extend(fold(stream(model, request)).lanes[0].token_ids)
+
+    run = fold(stream(model, REQUEST, callbacks=[Nested()]))
+    assert len(inner) == 2 and len(run.lanes[0].steps) == 4

@@ -10,7 +10,7 @@ from transformers.generation.logits_process import TopPLogitsWarper
 
 from playground.core.decoding import Decoding
 from playground.engine.choice import BrokenLogits, choose, pick, survive
-from playground.engine.pipeline import TopP, build, ranked
+from playground.engine.pipeline import TopP, build, highest, ranked
 
 NO_IDS = torch.tensor([], dtype=torch.long)
 
@@ -61,8 +61,10 @@ def test_masks_are_transformers_own(seed: int, scale: float, top_p: float, size:
 
 
 def test_ties_are_ranked_by_id() -> None:
-    values, ids = ranked(torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0]), 4)
+    row = torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0])
+    values, ids = ranked(row, row > 1)
     assert ids.tolist() == [1, 2, 4, 3] and values.tolist() == [3.0, 3.0, 3.0, 2.0]
+    assert highest(row, 4).tolist() == [1, 2, 4, 3] and highest(row, 2).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -126,11 +128,10 @@ def test_logits_that_are_not_numbers_are_refused(bad: float) -> None:
         choose(torch.full((3,), -torch.inf), NO_IDS, (), None, 2)
 
 
-def test_ties_at_the_edge_of_the_head_go_to_the_lowest_ids() -> None:
+def test_ties_at_the_edge_of_the_shown_go_to_the_lowest_ids() -> None:
     row = torch.zeros(5000)
     row[4000] = 1.0
-    values, ids = ranked(row, 4)
-    assert ids.tolist() == [4000, 0, 1, 2] and values.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert highest(row, 4).tolist() == [4000, 0, 1, 2]
 
 
 def test_a_draw_at_the_top_edge_beyond_a_head_that_holds_everything() -> None:
