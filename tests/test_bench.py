@@ -1,0 +1,24 @@
+"""The arithmetic of the benchmark, and that it runs at all; its figures are never asserted."""
+
+import json
+
+import pytest
+
+from playground.bench import Result, main, summary
+from playground.bench.contenders import SETTINGS, WAYS
+
+
+def test_ratios_are_taken_within_a_round_and_medians_over_rounds() -> None:
+    rates = [[10.0, 20.0], [20.0, 30.0], [5.0, 15.0]]
+    assert summary(["a", "b"], rates) == [Result("a", 10.0, 1.0, 3), Result("b", 20.0, 2.0, 3)]
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_the_suite_runs_and_its_last_line_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    main(rounds=1, tokens=2)
+    answer = json.loads(capsys.readouterr().out.splitlines()[-1])
+    names = [f"{way}, {settings}" for settings in SETTINGS for way in WAYS]
+    assert [row["name"] for row in answer["results"]] == names
+    assert all(row["tokens_per_second"] > 0 and row["n"] == 1 for row in answer["results"])
+    assert answer["machine"] and answer["dtype"]
