@@ -44,7 +44,7 @@ def forward(module: Any, ids: torch.Tensor, cache: Any) -> torch.Tensor:
     extra: dict[str, Any] = {"logits_to_keep": 1} if keeps else {}
     output = module(input_ids=ids, use_cache=True, return_dict=True, **{name: cache}, **extra)
     logits: torch.Tensor = output.logits[:, -1, :].float()
-    return logits
+    return logits.cpu() if logits.device.type == "mps" else logits  # choosing takes fp64, which MPS lacks
 
 
 def measure(cache: Any) -> Measured:

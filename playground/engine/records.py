@@ -1,6 +1,6 @@
 """From what the loop holds to the events it yields. Knows no forward and no consumer."""
 
-from playground.core.events import Finished, FinishReason, Started, Stepped
+from playground.core.events import Finished, FinishReason, Note, Started, Stepped
 from playground.core.request import Request
 from playground.core.tokens import Candidate
 from playground.engine.cache import Measured
@@ -10,15 +10,24 @@ from playground.engine.model import LoadedModel
 from playground.engine.prompts import Prompt
 
 
+SIXTEEN_BIT = ("bfloat16", "float16")
+_IN_16_BIT = Note(
+    "sixteen_bit",
+    "This model runs in 16-bit numbers: probabilities are good to about two figures, and the same "
+    "prompt may go on differently alone, in several runs at once, or read anew.",
+)
+
+
 def started(model: LoadedModel, request: Request, prompt: Prompt) -> Started:
     """The first event of a run."""
+    notes = prompt.notes if model.facts.dtype not in SIXTEEN_BIT else (*prompt.notes, _IN_16_BIT)
     return Started(
         request.run,
         request,
         model.facts,
         prompt.tokens,
         prompt.own,
-        prompt.notes,
+        notes,
         load_seconds=model.load_seconds,
     )
 

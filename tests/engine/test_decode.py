@@ -209,9 +209,10 @@ def test_only_visible_settings_act(make_model: Any) -> None:
 def test_a_tiny_top_p_is_greedy_in_16_bit_too(make_model: Any, top_p: float) -> None:
     """Case 12."""
     model = make_model()
-    model.module = model.module.to(torch.bfloat16)
+    model.module, model.facts = model.module.to(torch.bfloat16), replace(model.facts, dtype="bfloat16")
     sampled = run(model, Decoding(temperature=0.7, top_p=top_p, seed=1, max_new_tokens=12))
     assert sampled.lanes[0].token_ids == run(model, replace(GREEDY, max_new_tokens=12)).lanes[0].token_ids
+    assert [note.key for note in sampled.started.notes] == ["sixteen_bit"]  # type: ignore[union-attr]
     assert all(step.kept_count == 1 for step in sampled.lanes[0].steps)
 
 
@@ -350,3 +351,16 @@ def test_the_clock_waits_for_the_gpu_and_leaves_out_what_nobody_watched(
     assert clock.seconds() < before - 90 and waits == ["cuda:0", "cuda:0"]
     Clock("cpu").seconds()
     assert len(waits) == 2
+
+
+def test_an_alternative_is_taken_by_its_id(model: LoadedModel) -> None:
+    """Case 3: an alternative that begins with a space, or is half a character, is never read from its text."""
+    first = run(model, replace(GREEDY, max_new_tokens=4), top_n=200)
+    step = first.lanes[0].steps[2]
+    spaced = next(c.token for c in step.candidates if c.token.text.startswith(" "))
+    broken = next(c.token for c in step.candidates if "\ufffd" in c.token.text)
+    for token in (spaced, broken):
+        ids = (*first.prompt_ids, *first.lanes[0].token_ids[:2], token.id)
+        branch = run(model, GREEDY, prompt_ids=ids, parent=Parent(first.id, 3))
+        assert tuple(branch.prompt_ids) == ids
+        assert branch.started is not None and branch.started.prompt[-1] == token
