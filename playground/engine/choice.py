@@ -1,8 +1,7 @@
 """Choosing the next token of one lane, and the record of how it was chosen.
 
-Everything recorded is computed on the device and packed into one fp64 vector, which is copied to the
-host once a lane; the draw itself asks the device for a few numbers more. Knows no model, no cache and
-no text.
+Everything recorded is computed on the device and copied to the host at once, as one fp64 vector a
+lane; the draw itself asks the device for a few numbers more. Knows no model, no cache and no text.
 
 The draw walks the cumulative processed distribution in this order: the head by probability, ties by
 id, then the rest by id. The head is every candidate where there are few, else those near the best; so
@@ -11,6 +10,7 @@ no full sort is needed, and the order is the same on every device.
 
 import math
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 
@@ -117,8 +117,7 @@ def choose(
     else:
         survivors = survive(scores[0])
         chosen = pick(survivors, draw)
-    packed = _pack(trail, survivors, chosen).tolist()
-    return _unpack(packed, trail.names, len(trail.top)), survivors.scores
+    return _choice(_to_host(_parts(trail, survivors, chosen)), trail.names), survivors.scores
 
 
 class _Trail:
@@ -158,66 +157,69 @@ def _only(scores: torch.Tensor, chosen: torch.Tensor) -> Survivors:
     return Survivors(out, out[chosen][None], chosen[None], out[chosen].double(), beyond=False)
 
 
-def _pack(trail: _Trail, survivors: Survivors, chosen: torch.Tensor) -> torch.Tensor:
-    """One fp64 vector of everything; `_unpack` reads it in the same order."""
+def _parts(trail: _Trail, survivors: Survivors, chosen: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Everything recorded, as one-dimensional tensors on the device; row 0 is the chosen token."""
     raw, logsumexp = trail.raw, trail.logsumexp
-    raw_entropy = logsumexp - trail.probabilities.dot(raw.clamp_min(-1e9))
     live = survivors.scores if survivors.beyond else survivors.head
     processed = (live.double() - survivors.log_z).exp()
     rows = torch.cat([chosen[None], trail.top])
-    before = (raw > raw[chosen]).sum() + (raw[:chosen] == raw[chosen]).sum()
-    count, mass = trail.numbers[-2:] or [(raw > -torch.inf).sum(), raw.new_ones(())]
-    scalars = [
-        chosen, before + 1, count, logsumexp, raw_entropy / math.log(2),
-        -torch.xlogy(processed, processed).sum() / math.log(2), mass,
-    ]  # fmt: skip
-    return torch.cat([
-        torch.stack([scalar.double() for scalar in (*scalars, *trail.numbers)]),
-        rows.double(),
-        (raw[rows] - logsumexp).double(),
-        (survivors.scores[rows].double() - survivors.log_z).exp(),
-        *(alive.double() for alive in trail.alive),
-    ])  # fmt: skip
+    scalars = {
+        "rank": (raw > raw[chosen]).sum() + (raw[:chosen] == raw[chosen]).sum() + 1,
+        "logsumexp": logsumexp,
+        "raw_entropy": (logsumexp - trail.probabilities.dot(raw.clamp_min(-1e9))) / math.log(2),
+        "processed_entropy": -torch.xlogy(processed, processed).sum() / math.log(2),
+        "possible": (raw > -torch.inf).sum(),
+    }
+    return {name: scalar[None] for name, scalar in scalars.items()} | {
+        "stages": torch.stack(trail.numbers) if trail.numbers else raw.new_empty(0),
+        "alive": torch.cat(trail.alive) if trail.alive else raw.new_empty(0),
+        "ids": rows,
+        "raw_logprobs": raw[rows] - logsumexp,
+        "processed": (survivors.scores[rows].double() - survivors.log_z).exp(),
+    }
 
 
-def _unpack(values: list[float], names: list[str], top_n: int) -> Choice:
-    id, rank, count, logsumexp, raw_entropy, processed_entropy, mass = values[:7]
-    rest = iter(values[7:])
+def _to_host(parts: dict[str, torch.Tensor]) -> dict[str, list[float]]:
+    """All parts in one copy; fp64 holds ids, counts and fp32 numbers exactly."""
+    values = iter(torch.cat([part.double() for part in parts.values()]).tolist())
+    return {name: list(islice(values, len(part))) for name, part in parts.items()}
 
-    def take(n: int) -> list[float]:
-        return [next(rest) for _ in range(n)]
 
-    numbers = take(2 * len(names))
+def _choice(host: dict[str, list[float]], names: list[str]) -> Choice:
     stages = tuple(
-        StageRecord(name, int(kept), _short(share))
-        for name, kept, share in zip(names, numbers[::2], numbers[1::2], strict=True)
+        StageRecord(name, int(kept), _short(mass))
+        for name, kept, mass in zip(names, host["stages"][::2], host["stages"][1::2], strict=True)
     )
-    ids, logprobs, processed = take(top_n + 1), take(top_n + 1), take(top_n + 1)
-    alive = [take(top_n) for _ in names]
-    removed = [
-        next((name for name, row in zip(names, alive, strict=True) if not row[i]), None) for i in range(top_n)
-    ]
-    first = 1 if id in ids[1:] else 0
     return Choice(
-        id=int(id), raw_rank=int(rank), raw_logprob=_short(min(0.0, logprobs[0])),
-        processed_probability=_short(processed[0]), logsumexp=_short(logsumexp),
-        raw_entropy_bits=_short(max(0.0, raw_entropy)),
-        processed_entropy_bits=_short(max(0.0, processed_entropy)),
-        kept_count=int(count), kept_mass=_short(mass), stages=stages,
-        candidates=_candidates(ids, logprobs, processed, removed, first),
-    )  # fmt: skip
+        id=int(host["ids"][0]),
+        raw_rank=int(host["rank"][0]),
+        raw_logprob=_short(min(0.0, host["raw_logprobs"][0])),
+        processed_probability=_short(host["processed"][0]),
+        logsumexp=_short(host["logsumexp"][0]),
+        raw_entropy_bits=_short(max(0.0, host["raw_entropy"][0])),
+        processed_entropy_bits=_short(max(0.0, host["processed_entropy"][0])),
+        kept_count=stages[-1].kept_count if stages else int(host["possible"][0]),
+        kept_mass=stages[-1].kept_mass if stages else 1.0,
+        stages=stages,
+        candidates=_candidates(host, names),
+    )
 
 
-def _candidates(
-    ids: list[float], logprobs: list[float], processed: list[float], removed: list[str | None], first: int
-) -> Candidates:
+def _candidates(host: dict[str, list[float]], names: list[str]) -> Candidates:
     """The top candidates that are possible at all, and the chosen one where it is not among them."""
-    order = [i for i in (*range(1, len(ids)), *([] if first else [0])) if math.isfinite(logprobs[i])]
+    ids, logprobs, alive = host["ids"], host["raw_logprobs"], host["alive"]
+    shown = [i for i in range(1, len(ids)) if math.isfinite(logprobs[i])]
+    if ids[0] not in ids[1:]:
+        shown.append(0)
+    removed: list[str | None] = [None] * len(ids)
+    for i in range(1, len(ids)):
+        at_each_stage = alive[i - 1 :: len(ids) - 1]
+        removed[i] = next((name for name, kept in zip(names, at_each_stage, strict=True) if not kept), None)
     return Candidates(
-        [int(ids[i]) for i in order],
-        [_short(min(0.0, logprobs[i])) for i in order],
-        [_short(processed[i]) for i in order],
-        [removed[i - 1] if i else None for i in order],
+        [int(ids[i]) for i in shown],
+        [_short(min(0.0, logprobs[i])) for i in shown],
+        [_short(host["processed"][i]) for i in shown],
+        [removed[i] for i in shown],
     )
 
 

@@ -9,7 +9,6 @@ from playground.engine.live import LiveLane
 from playground.engine.model import LoadedModel
 from playground.engine.prompts import Prompt
 
-
 SIXTEEN_BIT = ("bfloat16", "float16")
 _IN_16_BIT = Note(
     "sixteen_bit",
