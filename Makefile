@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export HOST PORT MODEL
 
-.PHONY: help run test check bench format clean
+.PHONY: help run test check bench screenshots format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ check: $(VENV)/dev.stamp ## format, lint, types, import contracts
 
 bench: $(VENV)/run.stamp ## the benchmark; medians and ratios, the last line is JSON
 	@$(BIN)/first-token bench $(BENCH)
+
+screenshots: $(VENV)/dev.stamp ## take the README's pictures anew
+	@WRITE_SCREENSHOTS=1 $(BIN)/python -m pytest -q tests/browser/test_screenshots.py
 
 format: $(VENV)/dev.stamp ## put the code in its format
 	@$(BIN)/ruff check --fix-only -q .

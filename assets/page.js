@@ -61,9 +61,16 @@ async function speak() {
   showSeed();
 }
 
-/** What every event of the page carries: the tab's token and its language. */
-function who() {
-  return JSON.stringify({ session: session(), language: language() });
+/**
+ * What every event of the page carries: the tab's token, its language, a number that grows with each
+ * event (requests can overtake each other on their way; a copied tab and a clock set back keep it
+ * growing), and the run of a stage if asked.
+ */
+function who(layout) {
+  const run = layout ? tab.get(`first-token.run.${layout}`) : undefined;
+  const wish = Math.max(Number(tab.get("first-token.wish")) + 1, Date.now() * 1000);
+  tab.set("first-token.wish", String(wish));
+  return JSON.stringify({ session: session(), language: language(), wish, run });
 }
 
 window.firstToken = {
@@ -127,7 +134,7 @@ export async function adapt({ element, trigger, layout }) {
 }
 
 // On a phone the stage lies below the controls: a run that was asked for is scrolled to, once.
-const ONE_COLUMN = 900;
+const ONE_COLUMN = 700;
 let asked = false;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 document.addEventListener("click", (event) => {

@@ -4,6 +4,7 @@ The names stand in `assets/models.toml`. Knows no torch and loads no model.
 """
 
 import json
+import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -13,17 +14,18 @@ from typing import Any
 
 from playground import settings
 from playground.core.deadline import within
+from playground.core.refusal import Refused
 
 ANSWER_SECONDS = 3.0
 """How long the Hub may take to answer."""
 
 CONFIG_LIMIT_BYTES = 10 * 2**20
 NAME_CHARACTERS_LIMIT = 1000
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+HUB_ID = re.compile(r"(?=.{1,96}\Z)[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 """`owner/name`, or the name alone for the oldest models."""
 
 
-class UnknownConfig(ValueError):
+class UnknownConfig(Refused, ValueError):
     """A config that cannot be found or read; the message is one sentence."""
 
 
@@ -85,12 +87,11 @@ def kv_config(name: str) -> dict[str, Any]:
     name = name.strip()
     if not name or len(name) > NAME_CHARACTERS_LIMIT or not name.isprintable():
         raise UnknownConfig("Give a config.json, its folder, a name of the catalog, or a Hub id.")
-    path = Path(name).expanduser()
-    if path.is_file():
-        return _read(path)
-    if (path / "config.json").is_file():
-        return _read(path / "config.json")
-    if path.is_dir():
+    path = Path(os.path.expanduser(name))  # unlike Path's own, it leaves a user that is unknown as it is
+    for file in (path, path / "config.json"):
+        if os.path.isfile(file):
+            return _read(file)
+    if os.path.isdir(path):
         raise UnknownConfig(f"The folder {name!r} has no config.json; give one that has, or a catalog name.")
     known = next((c for c in configs() if name.lower() in (c.name, c.hub.lower())), None)
     if known is not None:

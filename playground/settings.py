@@ -10,11 +10,17 @@ from pathlib import Path
 
 from platformdirs import user_cache_dir
 
+from playground.core.refusal import Refused
+
+THREADS_LIMIT = 1024
+
 _YES = {"1", "true", "yes", "on"}
 
 
-class InvalidEnvironment(ValueError):
+class InvalidEnvironment(Refused, ValueError):
     """A variable that cannot be read; the message is one sentence that names it."""
+
+    wrong_use = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,7 @@ class Settings:
 
     `cache_dir` holds our own converted models and nothing else's. `model` None is the default
     model. `threads` None leaves the number of CPU threads to the engine. `offline` forbids every
-    request that leaves the machine. `on_space` and `zero_gpu` tell a Hugging Face Space.
+    request that leaves the machine. `on_space` tells a Hugging Face Space.
     """
 
     cache_dir: Path
@@ -35,14 +41,14 @@ class Settings:
     threads: int | None = None
     offline: bool = False
     on_space: bool = False
-    zero_gpu: bool = False
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     """Read the variables; raises `InvalidEnvironment`.
 
     HOST, PORT and MODEL are short names for the Makefile; FIRST_TOKEN_HOST and so on win over
-    them. HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE count as offline, OMP_NUM_THREADS as threads.
+    them. HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE count as offline, the first number of
+    OMP_NUM_THREADS as threads.
     """
     env = os.environ if environment is None else environment
     on_space = bool(env.get("SPACE_ID"))
@@ -55,10 +61,9 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         model=_first(env, "FIRST_TOKEN_MODEL", "MODEL"),
         device=_first(env, "FIRST_TOKEN_DEVICE") or "auto",
         dtype=_first(env, "FIRST_TOKEN_DTYPE") or "auto",
-        threads=_whole(env, 1, 1024, "FIRST_TOKEN_THREADS", "OMP_NUM_THREADS"),
+        threads=_whole(env, 1, THREADS_LIMIT, "FIRST_TOKEN_THREADS") or _openmp_threads(env),
         offline=any(_yes(env, name) for name in offline),
         on_space=on_space,
-        zero_gpu=_yes(env, "SPACES_ZERO_GPU"),
     )
 
 
@@ -87,7 +92,16 @@ def _whole(env: Mapping[str, str], low: int, high: int, *names: str) -> int | No
         text = env.get(name, "").strip()
         if not text:
             continue
-        if not text.isdecimal() or not low <= int(text) <= high:
-            raise InvalidEnvironment(f"{name} must be a whole number from {low} to {high}, not {text!r}.")
+        if not text.isdecimal() or len(text) > 20 or not low <= int(text) <= high:
+            raise InvalidEnvironment(
+                f"{name} must be a whole number from {low} to {high}, not {text[:60]!r}."
+            )
         return int(text)
     return None
+
+
+def _openmp_threads(env: Mapping[str, str]) -> int | None:
+    """The first number of OpenMP's list, one a level; what else may stand there is not ours to judge."""
+    first = env.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    known = first.isdecimal() and len(first) <= 4 and 1 <= int(first) <= THREADS_LIMIT
+    return int(first) if known else None

@@ -1,4 +1,4 @@
-"""Lays out the exact folder of a Hugging Face Space: python spaces/assemble.py FOLDER [--hardware zero].
+"""Lays out the exact folder of a Hugging Face Space: python spaces/assemble.py FOLDER.
 
 A Space is a repository of its own with app.py at its root, so it gets copies, never this folder
 `spaces/` itself, whose name would shadow the platform's package of that name. Pushes nothing and
@@ -14,14 +14,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 COPIED = ("app.py", "LICENSE", "playground", "assets")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "screenshots", "record.py", ".*")
-HARDWARE = {
-    "cpu": "a plain machine: torch is installed",
-    "gpu": "a machine with a GPU of its own: torch is installed",
-    "zero": "ZeroGPU: the platform brings torch",
-}
 
 
-def assemble(folder: Path, hardware: str = "cpu", root: Path = ROOT) -> Path:
+def assemble(folder: Path, root: Path = ROOT) -> Path:
     """Write the Space into `folder`, which must be new or empty; returns it. Raises `FileExistsError`."""
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder} is not empty; nothing was written: give a new folder.")
@@ -32,30 +27,18 @@ def assemble(folder: Path, hardware: str = "cpu", root: Path = ROOT) -> Path:
             shutil.copytree(source, folder / name, ignore=LEFT_OUT)
         else:
             shutil.copy2(source, folder / name)
-    shutil.copy2(root / "spaces" / "README.md", folder / "README.md")
-    (folder / "requirements.txt").write_text(requirements(hardware, root), encoding="utf-8")
+    for name in ("README.md", "requirements.txt"):
+        shutil.copy2(root / "spaces" / name, folder / name)
     return folder
-
-
-def requirements(hardware: str, root: Path = ROOT) -> str:
-    """The text of the Space's requirements.txt, in the versions of constraints.txt."""
-    text = (root / "spaces" / "requirements.txt").read_text(encoding="utf-8")
-    return text if hardware == "zero" else f"{text}{_pinned('torch', root)}\n"
-
-
-def _pinned(package: str, root: Path) -> str:
-    lines = (root / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    return next(line for line in lines if line.startswith(f"{package}=="))
 
 
 def main() -> int:
     """Read the command line and assemble."""
     parser = argparse.ArgumentParser(description="Lay out the folder of a Hugging Face Space.")
     parser.add_argument("folder", type=Path, help="a new or empty folder")
-    parser.add_argument("--hardware", choices=HARDWARE, default="cpu", help="; ".join(HARDWARE.values()))
     arguments = parser.parse_args()
     try:
-        folder = assemble(arguments.folder, arguments.hardware)
+        folder = assemble(arguments.folder)
     except OSError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1

@@ -123,6 +123,8 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         ("x" * 2000, "Give a config.json"),
         ("a/b/c", "no file, folder or name"),
         ("../up", "no file, folder or name"),
+        ("~nosuchuser/config.json", "no file, folder or name"),
+        ("a" * 300, "no file, folder or name"),
         ("someone/something", "the network is switched off"),
     ],
 )

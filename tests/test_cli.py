@@ -119,8 +119,9 @@ def spoken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Spoken]:
 
     def make(*words: str, **how: Any) -> Spoken:
         backend = Spoken(list(words), **how)
-        for module in (generate_module, compare_module, tokens_module):
+        for module in (generate_module, compare_module):
             monkeypatch.setattr(module, "local_backend", lambda *_: backend)
+        monkeypatch.setattr(tokens_module, "local_tokenizer", lambda *_: backend)
         return backend
 
     return make
@@ -251,6 +252,19 @@ def test_a_failure_keeps_what_was_made_and_is_1(first_token, spoken, tmp_path) -
     assert answer.json["finish_reason"] == "error"
     assert answer.err.count("could not be computed") == 1
     assert load_trace(tmp_path / "run.jsonl").runs[0].lanes[0].token_ids == [0]
+
+
+@pytest.mark.parametrize(
+    "command", [["generate"], ["compare", "--lane", "greedy", "--lane", "temperature=1"]]
+)
+def test_a_run_that_never_began_is_json_too(first_token, spoken, monkeypatch, command) -> None:
+    def broken(self: Spoken, request: Request, control: Control) -> Iterator[Event]:
+        yield Failed("r", None, "The server is gone; start it again.", 0.0)
+
+    spoken()
+    monkeypatch.setattr(Spoken, "stream", broken)
+    answer = first_token(*command, "x", "--json")
+    assert (answer.code, answer.json) == (1, {"error": "The server is gone; start it again."})
 
 
 def test_what_a_terminal_would_obey_is_shown() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / ".ci"))
 
 from readme import runs_a_model, with_outputs  # noqa: E402
 
@@ -32,7 +32,7 @@ def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, default_model:
     import playground.engine.load
 
     monkeypatch.setattr(playground.engine.load, "load_model", lambda: default_model)
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    example, _ = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(example, "README.md", "exec"), {})
@@ -51,6 +51,6 @@ def test_what_is_linked_exists(document: str) -> None:
 
 def test_the_reading_path_names_files_that_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    files = re.findall(r"`((?:playground|assets|tests|tools|spaces)/[\w/.]+|app\.py)`", text)
+    files = re.findall(r"`((?:playground|assets|tests|spaces)/[\w/.]+|app\.py)`", text)
     assert len(files) >= 10
     assert [file for file in files if not (ROOT / file).exists()] == []

@@ -92,6 +92,7 @@ export class Answer {
     if (lane.finished?.tail) this.chips.addTail(lane.finished.tail);
     const withheld = lane.finished?.withheld_steps ?? 0;
     if (withheld) this.#withhold(lane, withheld);
+    if (lane.reason === "stop_token") this.chips.explainEnd(this.scene.words.say("answer.end"));
   }
 
   /** Take out of the text what a stop string took away; its steps stay, marked. */
@@ -159,6 +160,6 @@ export class Answer {
     });
     ids.setAttribute("aria-pressed", "false");
     ids.title = words.say("answer.ids_title");
-    return box("ft-legend", title, ...keys, ids);
+    return box("ft-legend", box("ft-keys", title, ...keys), ids);
   }
 }

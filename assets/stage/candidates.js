@@ -26,6 +26,7 @@ export class Candidates {
     this.rows = new Rows(scene);
     this.more = button("ft-link", "", () => this.#toggle());
     this.node = region(words.say("region.candidates"), "ft-card-candidates");
+    this.node.dataset.waiting = words.say("candidates.waiting");
     this.node.append(
       this.title, box("ft-big", this.token, this.figure), this.why.node, this.strip.node,
       this.flow.node, this.rows.node, this.more,
@@ -41,6 +42,7 @@ export class Candidates {
 
   paint({ run, lane, cursor }) {
     const step = lane?.steps[cursor];
+    this.node.classList.toggle("ft-waiting", !step && Boolean(run.started) && !run.done);
     if (!step || (this.shown === step && this.wasFew === this.few)) return;
     this.shown = step;
     this.wasFew = this.few;

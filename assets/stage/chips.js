@@ -45,6 +45,14 @@ export class Chips {
     item.chip.append(kept);
   }
 
+  /** Let the pill of the last token, if it is special, say what it means here; its name on hover. */
+  explainEnd(meaning) {
+    const item = this.items.at(-1);
+    if (!item?.token.special) return;
+    item.chip.textContent = meaning;
+    item.chip.title = item.token.text;
+  }
+
   /** Text that was still held back belongs to the last token. */
   addTail(text) {
     const item = this.items.at(-1);

@@ -47,6 +47,6 @@ export class DrawStrip {
     this.node.setAttribute("aria-label", words.say("candidates.strip", { draw: text }));
     const at = drawn ? u : 0.5;
     this.needle.style.left = `${at * 100}%`;
-    this.value.style.left = `${Math.min(96, Math.max(4, at * 100))}%`;
+    this.value.style.left = `clamp(19px, ${at * 100}%, 100% - 19px)`;
   }
 }

@@ -59,9 +59,9 @@ export class Headline {
 
   #ending(run, lane) {
     const { words } = this.scene;
-    if (!lane.done) return run.prefilled ? ` · ${words.say("finish.running")}` : "";
+    if (!lane.done) return run.prefilled ? `\u00a0· ${words.say("finish.running")}` : "";
     const stop = lane.finished?.stop_string ?? "";
-    return ` · ${words.say(`finish.${lane.reason}`, { stop, n: count(lane.steps.length) })}`;
+    return `\u00a0· ${words.say(`finish.${lane.reason}`, { stop, n: count(lane.steps.length) })}`;
   }
 
   #meter(run, steps) {

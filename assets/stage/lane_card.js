@@ -66,6 +66,7 @@ export class LaneCard {
   #end() {
     this.ended = true;
     const { finished } = this.lane;
+    if (this.lane.reason === "stop_token") this.chips.explainEnd(this.scene.words.say("answer.end"));
     if (finished?.tail) this.chips.addTail(finished.tail);
     const from = this.lane.steps.length - (finished?.withheld_steps ?? 0);
     let room = (finished?.text ?? "").length - this.lane.steps.slice(0, from).reduce((n, s) => n + s.text.length, 0);

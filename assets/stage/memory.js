@@ -5,6 +5,8 @@ import { bytes, count, percent } from "./numbers.js";
 import { Wall } from "./wall.js";
 import { Sentence } from "./words.js";
 
+const LEAST_SEEN = 0.008;
+
 export class Memory {
   constructor(scene) {
     const { words, glossary } = scene;
@@ -12,8 +14,10 @@ export class Memory {
     this.figure = make("span");
     this.figure.title = words.say("memory.measured");
     this.wall = new Wall(scene);
-    this.what = new Sentence(make("p", "ft-why"), words, glossary.term);
-    this.verdict = new Sentence(make("p", "ft-why ft-verdict"), words, glossary.term);
+    this.what = new Sentence(make("span"), words, glossary.term);
+    this.verdict = new Sentence(make("span", "ft-verdict"), words, glossary.term);
+    this.story = make("p", "ft-why");
+    this.story.append(this.what.node, words.say("memory.join"), this.verdict.node);
     this.share = new Sentence(make("p", "ft-quiet"), words, glossary.term);
     this.gauge = box("ft-gauge", make("i"));
     this.gauge.setAttribute("role", "meter");
@@ -21,8 +25,7 @@ export class Memory {
     title.append(...new Sentence(make("span"), words, glossary.term).show("memory.title").childNodes);
     this.node = region(words.say("region.memory"), "ft-card-memory");
     this.node.append(
-      title, box("ft-big", this.figure), this.wall.node, this.what.node, this.verdict.node,
-      this.gauge, this.share.node,
+      title, box("ft-big", this.figure), this.wall.node, this.story, this.gauge, this.share.node,
     );
     this.reset();
   }
@@ -67,11 +70,11 @@ export class Memory {
     const { context, memory_bytes: memory, query_heads: heads, kv_formula: formula } = run.model;
     const part = context ? Math.min(1, state.tokens / context) : 0;
     this.gauge.hidden = !context;
-    this.gauge.firstChild.style.transform = `scaleX(${part})`;
+    this.gauge.firstChild.style.transform = `scaleX(${part && Math.max(LEAST_SEEN, part)})`;
     const label = this.scene.words.say("memory.gauge", { part: percent(part, 2), context: count(context) });
     setAttributes(this.gauge, { "aria-label": label, "aria-valuenow": state.tokens, "aria-valuemin": 0, "aria-valuemax": context ?? 0 });
     if (!context || state.each === null) return this.share.clear();
-    const grouped = heads && formula && heads > formula[1];
+    const grouped = heads && formula && heads > formula[1] && state.predicted !== null;
     const key = `memory.share${memory ? "_device" : ""}${grouped ? "_mha" : ""}`;
     return this.share.show(key, {
       part: percent(part, 2), context: count(context), full: bytes(state.each * context),

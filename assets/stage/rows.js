@@ -8,6 +8,7 @@ import { stageName, stageWithValue } from "./settings.js";
 const ROW_PX = 25;
 const CUT_PX = 22;
 const CUTS_RESERVED = 1;
+const LONG = 10;
 
 export class Rows {
   constructor(scene) {
@@ -79,7 +80,7 @@ export class Rows {
     setAttributes(row.node, {
       "aria-label": label + (chosen ? `, ${words.say("candidates.chosen")}` : ""),
       "data-id": candidate.id, "data-removed": candidate.removedBy ?? "",
-      title: candidate.special ? words.say("candidates.special") : "",
+      title: candidate.special ? words.say("candidates.special") : name.length > LONG ? name : "",
     });
   }
 

@@ -3,9 +3,10 @@
 import { Answer } from "./answer.js";
 import { Banner } from "./banner.js";
 import { Candidates } from "./candidates.js";
-import { box } from "./dom.js";
+import { box, make, setText } from "./dom.js";
 import { Memory } from "./memory.js";
 import { surprisal } from "./run.js";
+import { describe } from "./settings.js";
 import { Sheet } from "./sheet.js";
 import { Timeline } from "./timeline.js";
 import { Tip } from "./tip.js";
@@ -18,6 +19,7 @@ export class RunLayout {
     Object.assign(this, { scene, cursor: -1, following: true });
     Object.assign(scene, {
       move: (to, options) => this.move(to, options),
+      chipOf: (step) => this.answer.chipOf(step),
       moveBy: (by) => this.move(this.cursor + by, {}),
       onKey: (event, options) => this.#onKey(event, options),
       listenToTokens: (node) => this.#listen(node),
@@ -25,12 +27,13 @@ export class RunLayout {
     this.tip = new Tip(scene.words, layer);
     this.banner = new Banner(scene);
     this.answer = new Answer(scene);
-    this.answer.node.prepend(this.banner.label);
+    this.settings = make("span", "ft-quiet ft-settings");
+    this.answer.node.prepend(box("ft-status", this.banner.progress, this.banner.label, this.settings));
     this.timeline = new Timeline(scene);
     this.candidates = new Candidates(scene);
     this.memory = new Memory(scene);
     this.sheet = new Sheet(scene, layer);
-    this.node = box("ft-run", this.banner.node, box("ft-columns",
+    this.node = box("ft-run", box("ft-columns",
       box("ft-column", this.answer.node, this.timeline.node),
       box("ft-column ft-column-side", this.candidates.node, this.memory.node)));
     this.tour = new Tour(scene.words, {
@@ -55,6 +58,7 @@ export class RunLayout {
     this.#follow(state, lane);
     this.view = { ...state, lane, cursor: this.cursor };
     this.banner.paint(this.view);
+    setText(this.settings, lane ? describe(this.scene.words, lane) : "");
     const painted = this.answer.paint(this.view);
     for (const card of [this.candidates, this.memory, this.timeline, this.sheet]) card.paint(this.view);
     if (state.label === "recorded" && lane?.done && painted === lane.steps.length) this.tour.offer();

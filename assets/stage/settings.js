@@ -27,8 +27,10 @@ export function stageWithValue(words, name, decoding) {
   return value === undefined || value === null ? label : `${label} ${value}`;
 }
 
-/** The name by which a lane is called: its own, or run A, B, C. */
+/** The name by which a lane is called: its own, that of its preset, or run A, B, C. */
 export function laneName(words, lane) {
   const letter = String.fromCharCode(65 + (lane.index % 26));
-  return lane.decoding.name || words.say("compare.run", { letter });
+  const { name } = lane.decoding;
+  if (!name) return words.say("compare.run", { letter });
+  return words.has(`presets.${name}`) ? words.say(`presets.${name}`) : name;
 }

@@ -10,6 +10,7 @@ import { stageName } from "./settings.js";
 import { Sentence } from "./words.js";
 
 const TOP = 5;
+const ROOM = 12;
 const PHONE = "(max-width: 640px)";
 
 export class Sheet {
@@ -70,6 +71,16 @@ export class Sheet {
     this.previous.disabled = cursor === 0;
     this.next.disabled = cursor >= lane.steps.length - 1;
     this.#list(step, run.figures);
+    this.#reveal(this.scene.chipOf(cursor));
+  }
+
+  /** Keep the token above the sheet: scroll by no more than it takes. */
+  #reveal(chip) {
+    const line = chip?.getClientRects()[0];
+    if (!line) return;
+    const below = line.bottom + ROOM - this.node.getBoundingClientRect().top;
+    if (below > 0) window.scrollBy(0, below);
+    else if (line.top < ROOM) window.scrollBy(0, line.top - ROOM);
   }
 
   #step(by) {

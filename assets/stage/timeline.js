@@ -8,7 +8,7 @@ import { timing } from "./run.js";
 import { MemoryTrack, SurprisalTrack, TimeTrack } from "./tracks.js";
 import { Sentence } from "./words.js";
 
-const HEIGHT = 358;
+const HEIGHT = 418;
 const MOST_COLUMNS = 300;
 const LEAST_COLUMN_PX = 2;
 
@@ -20,6 +20,7 @@ export class Timeline {
     this.svg = shape("svg", { class: "ft-timeline", height: HEIGHT, role: "slider", tabindex: 0 });
     this.tracks = [SurprisalTrack, TimeTrack, MemoryTrack].map((Kind) => new Kind(this.svg, words));
     this.mark = this.svg.appendChild(shape("path", { class: "ft-cursor-line" }));
+    this.svg.append(...this.tracks.flatMap(({ name, unit, note }) => [name, unit, note]));
     this.first = this.svg.appendChild(shape("text"));
     this.at = this.svg.appendChild(shape("text", { class: "ft-cursor-text", "text-anchor": "middle" }));
     this.last = this.svg.appendChild(shape("text", { "text-anchor": "end" }));

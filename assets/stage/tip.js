@@ -4,6 +4,10 @@ import { make, setText } from "./dom.js";
 import { visible } from "./marks.js";
 import { percent } from "./numbers.js";
 
+const LONGEST = 40;
+
+const shortened = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
+
 export class Tip {
   constructor(words, layer) {
     this.words = words;
@@ -29,7 +33,7 @@ export class Tip {
 
   #show(chip, { step, figures }) {
     const shown = this.words.say("tip.token", {
-      text: visible(step.token), processed: percent(step.processed_probability, figures),
+      text: shortened(visible(step.token)), processed: percent(step.processed_probability, figures),
       raw: percent(Math.exp(step.raw_logprob), figures), id: step.token.id,
     });
     setText(this.node, shown);

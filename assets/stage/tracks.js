@@ -11,8 +11,8 @@ class Track {
   constructor(svg, words, key, top, bottom) {
     Object.assign(this, { top, bottom, key, words });
     this.group = svg.appendChild(shape("g"));
-    this.name = this.group.appendChild(shape("text", { class: "ft-track-name" }));
-    this.unit = this.group.appendChild(shape("text"));
+    this.name = this.group.appendChild(shape("text", { class: "ft-track-name ft-track-label" }));
+    this.unit = this.group.appendChild(shape("text", { class: "ft-track-label" }));
     this.high = this.group.appendChild(shape("text", { "text-anchor": "end" }));
     this.low = this.group.appendChild(shape("text", { "text-anchor": "end" }));
     this.lines = this.group.appendChild(shape("path", { class: "ft-grid-line" }));
@@ -30,8 +30,8 @@ class Track {
     const { left, right, narrow } = chart;
     setText(this.name, this.words.say(`timeline.${this.key}`));
     setText(this.unit, unit);
-    setAttributes(this.name, { x: 0, y: narrow ? this.top - 7 : this.top + 11 });
-    setAttributes(this.unit, { x: narrow ? this.#width() + 6 : 0, y: narrow ? this.top - 7 : this.top + 25 });
+    setAttributes(this.name, { x: 0, y: narrow ? this.top - 11 : this.top + 11 });
+    setAttributes(this.unit, { x: narrow ? this.#width() + 6 : 0, y: narrow ? this.top - 11 : this.top + 25 });
     setText(this.high, high);
     setText(this.low, "0");
     setAttributes(this.high, { x: left - 7, y: this.top + 4 });
@@ -55,7 +55,7 @@ class Track {
 
 export class SurprisalTrack extends Track {
   constructor(svg, words) {
-    super(svg, words, "surprisal", 22, 94);
+    super(svg, words, "surprisal", 22, 112);
     this.bars = LEVELS.map((level) => this.path(`ft-bar-s${level}`));
     this.now = this.path("ft-bar-now");
     this.dots = this.path("ft-dots");
@@ -81,7 +81,7 @@ export class SurprisalTrack extends Track {
 
 export class TimeTrack extends Track {
   constructor(svg, words) {
-    super(svg, words, "time", 136, 202);
+    super(svg, words, "time", 154, 234);
     this.bars = this.path("ft-bar-time");
     this.now = this.path("ft-bar-now");
     this.prefill = this.path("ft-bar-prefill");
@@ -111,11 +111,11 @@ export class TimeTrack extends Track {
 
 export class MemoryTrack extends Track {
   constructor(svg, words) {
-    super(svg, words, "memory", 242, 326);
+    super(svg, words, "memory", 276, 386);
     this.area = this.path("ft-area-memory");
     this.line = this.path("ft-line-memory");
     this.jump = this.path("ft-line-prefill");
-    this.note = this.text("ft-track-note ft-ink-prefill");
+    this.note = this.text("ft-track-note ft-ink-prefill ft-on-area");
   }
 
   draw(chart, cols, prompt) {

@@ -1,7 +1,8 @@
 // The strings of one language, by key, and sentences made of them.
 //
-// A string may hold {name} for a value, **bold**, and [[term|words]] for a word with a definition.
+// A short value never breaks between its number and its unit. A string may hold {name} for a value, **bold**, and [[term|words]] for a word with a definition.
 
+const SHORT = 16;
 const MARKS = /\{(\w+)\}|(\*\*)|\[\[([\w-]+)\|([^\]]+)\]\]/g;
 
 export class Words {
@@ -56,7 +57,9 @@ export class Sentence {
     if (key !== this.key) this.#build(key);
     for (const [name, slot] of this.slots) {
       const text = String(values[name] ?? "");
-      if (slot.data !== text) slot.data = text;
+      if (slot.data === text) continue;
+      slot.data = text;
+      slot.parentNode.className = text.length < SHORT ? "ft-value" : "";
     }
     return this.node;
   }
@@ -86,7 +89,9 @@ export class Sentence {
   #slot(name) {
     const slot = document.createTextNode("");
     this.slots.push([name, slot]);
-    return slot;
+    const holder = document.createElement("span");
+    holder.append(slot);
+    return holder;
   }
 
   #bold() {

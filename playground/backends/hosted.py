@@ -22,16 +22,15 @@ class Runs:
     """The runs of all sessions, bounded in number and in (approximate) bytes.
 
     Runs that ended are dropped `ttl_seconds` after their last reader, and the longest idle ones
-    earlier where room is needed. `threaded=False` lets the first reader drive each run, for places
-    that lend the device to the calling thread only (ZeroGPU); there a closed page ends its run.
+    earlier where room is needed; a running one ends where nothing else is left to make room.
     """
 
     def __init__(
         self, ttl_seconds: float = 3600, abandon_seconds: float = 30,
-        bytes_limit: int = 512 * MIB, runs_limit: int = 256, threaded: bool = True,
+        bytes_limit: int = 512 * MIB, runs_limit: int = 256,
     ) -> None:  # fmt: skip
         self._ttl_seconds, self._abandon_seconds = ttl_seconds, abandon_seconds
-        self._bytes_limit, self._runs_limit, self._threaded = bytes_limit, runs_limit, threaded
+        self._bytes_limit, self._runs_limit = bytes_limit, runs_limit
         self._runs: dict[str, HostedRun] = {}
         self._lock = threading.RLock()
         self._janitor: threading.Thread | None = None
@@ -39,18 +38,17 @@ class Runs:
     def start(self, session: str, backend: Backend, request: Request) -> HostedRun:
         """Begin a run of `session`, which supersedes its running one without waiting for its end.
 
-        Raises `BackendError` where every place is taken by a running run.
+        Raises `BackendError` where every place is taken by a running run; then nothing is stopped.
         """
         with self._lock:
-            self.stop(session)
             self._make_room()
+            self.stop(session)
             if not request.run or request.run in self._runs:
                 request = replace(request, run=secrets.token_urlsafe(16))
-            run = HostedRun(session, backend, request, self._bytes_limit // 4)
+            run = HostedRun(session, request, self._may_grow)
             self._runs[run.id] = run
             self._keep_tended()
-        if self._threaded:
-            run.begin()
+        run.begin(backend)
         return run
 
     def get(self, session: str, run_id: str) -> HostedRun | None:
@@ -84,14 +82,30 @@ class Runs:
             return [run for run in self._runs.values() if run.session == session]
 
     def _make_room(self) -> None:
-        while len(self._runs) >= self._runs_limit or self._bytes() > self._bytes_limit:
+        self._drop_ended()
+        while len(self._runs) >= self._runs_limit:
             victim = self._least_missed()
-            if victim is not None:
-                del self._runs[victim.id]
-            elif len(self._runs) >= self._runs_limit:
+            if victim is None:
                 raise BackendError("Too many runs are in progress here; try again when one has ended.")
-            else:
+            del self._runs[victim.id]
+
+    def _drop_ended(self) -> None:
+        """Let ended runs go until the bytes fit, or only running ones are left."""
+        while self._bytes() > self._bytes_limit:
+            victim = self._least_missed()
+            if victim is None:
                 return
+            del self._runs[victim.id]
+
+    def _may_grow(self, run: HostedRun) -> bool:
+        """Asked by a running run after each event: a quarter of the bytes is the most for one run,
+        and where all of them do not fit, ended runs go first and then the largest one ends."""
+        if run.bytes > self._bytes_limit // 4:
+            return False
+        with self._lock:
+            self._drop_ended()
+            largest = max((other.bytes for other in self._runs.values() if not other.done), default=0)
+            return self._bytes() <= self._bytes_limit or run.bytes < largest
 
     def _least_missed(self) -> HostedRun | None:
         """The ended run to drop first: not the youngest of its session if possible, longest idle."""

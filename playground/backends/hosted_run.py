@@ -6,24 +6,21 @@ page, no model, and nothing of what an event means beyond the fold.
 
 import logging
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Iterator
 from time import monotonic
 
 from playground.backends.protocol import Backend, BackendError
 from playground.core.control import Control
-from playground.core.decoding import InvalidSetting
 from playground.core.events import Event, Failed, Started, Stepped
+from playground.core.refusal import Refused
 from playground.core.request import Request
 from playground.core.run import Run, advance, cancellations
 
 HEARTBEAT_SECONDS = 0.4
-"""A reader of a threaded run never waits longer for an answer, so that a closed page is noticed."""
+"""A reader never waits longer for an answer, so that a closed page is noticed."""
 
 GRACE_SECONDS = 5.0
 """How long a new run goes on before its first reader has come."""
-
-Steps = Generator[None, None, None]
-"""A run being driven, one event a step."""
 
 _STOPPED_EARLY = "The run was stopped before it began; generate again to start a new one."
 _BROKEN_OFF = "The run broke off without a reason; what it had is kept, so generate again."
@@ -36,35 +33,30 @@ _log = logging.getLogger(__name__)
 class HostedRun:
     """One run in the making, or made. `run` is its fold so far; its list of events only grows."""
 
-    def __init__(self, session: str, backend: Backend, request: Request, bytes_limit: int) -> None:
+    def __init__(self, session: str, request: Request, may_grow: Callable[["HostedRun"], bool]) -> None:
         self.id = request.run
         self.session = session
         self.run = Run()
         self.control = Control()
         self.bytes = 0
         self.idle_since = self._began = monotonic()
-        self._bytes_limit = bytes_limit
+        self._request, self._may_grow = request, may_grow
         self._news = threading.Condition()
         self._readers = 0
         self._over = False
-        self._steps: Steps | None = self._drive(backend, request)
 
     @property
     def done(self) -> bool:
         """Whether the stream has ended; no event will come."""
         return self._over
 
-    def begin(self) -> None:
-        """Drive the run on a thread of its own; without this the first reader drives it."""
-        steps = self._taken_steps()
-        if steps is not None:
-            threading.Thread(target=_exhaust, args=(steps,), name="run", daemon=True).start()
+    def begin(self, backend: Backend) -> None:
+        """Drive the run on a thread of its own; called once."""
+        threading.Thread(target=self._drive, args=(backend,), name="run", daemon=True).start()
 
     def stop(self) -> None:
         """No forward after the current one; returns at once."""
         self.control.stop()
-        if self._taken_steps() is not None:
-            self._end()
 
     def follow(self, first: int = 0, interval_seconds: float = 0.04) -> Iterator[tuple[int, list[Event]]]:
         """The events from index `first` on, as (index of the first one, events).
@@ -73,19 +65,16 @@ class HostedRun:
         when the run ends. An empty batch is a heartbeat. Closing the iterator detaches the reader.
         """
         at = min(max(0, first), len(self.run.events))
-        steps = self._taken_steps()
         self._attach()
         try:
             due, over = monotonic(), False
             while not over:
-                batch, over = self._awaited(at, due) if steps is None else self._made(steps, at, due)
+                batch, over = self._awaited(at, due)
                 due = monotonic() + interval_seconds
                 yield at, batch
                 at += len(batch)
         finally:
             self._detach()
-            if steps is not None:
-                steps.close()
 
     def tend(self, now: float, abandon_seconds: float) -> None:
         """Pause a run for which nobody came; stop one that was left alone too long."""
@@ -96,23 +85,14 @@ class HostedRun:
         if alone_seconds >= abandon_seconds:
             self.stop()
 
-    def _taken_steps(self) -> Steps | None:
-        """The steps, for the one who drives them; None for everyone after."""
-        with self._news:
-            steps, self._steps = self._steps, None
-            return steps
-
-    def _drive(self, backend: Backend, request: Request) -> Steps:
+    def _drive(self, backend: Backend) -> None:
         """Take the backend's events one by one; whatever happens, the run has an end."""
         stream = None
         try:
-            stream = backend.stream(request, self.control)
+            stream = backend.stream(self._request, self.control)
             for event in stream:
                 self._add(event)
-                yield
-        except GeneratorExit:
-            self.control.stop()
-        except (BackendError, InvalidSetting) as error:
+        except Refused as error:
             self._fail(str(error))
         except Exception:
             _log.exception("A run failed.")
@@ -127,7 +107,7 @@ class HostedRun:
             advance(self.run, event)
             self.bytes += approximate_bytes(event)
             self._news.notify_all()
-        if self.bytes > self._bytes_limit:
+        if not self._may_grow(self):
             raise BackendError(_TOO_LARGE)
 
     def _fail(self, message: str) -> None:
@@ -152,13 +132,6 @@ class HostedRun:
             self._news.wait_for(lambda: self._over or len(events) > at, max(0.0, until - monotonic()))
             return events[at:], self._over
 
-    def _made(self, steps: Steps, at: int, due: float) -> tuple[list[Event], bool]:
-        """What this reader, driving the run itself, adds until `due`; at least one event."""
-        for _ in steps:
-            if monotonic() >= due:
-                break
-        return self.run.events[at:], self._over
-
     def _attach(self) -> None:
         with self._news:
             self._readers += 1
@@ -177,8 +150,3 @@ def approximate_bytes(event: Event) -> int:
     if isinstance(event, Stepped):
         return 900 + 400 * len(event.candidates)
     return 1000 + 300 * len(event.prompt) if isinstance(event, Started) else 300
-
-
-def _exhaust(steps: Steps) -> None:
-    for _ in steps:
-        pass

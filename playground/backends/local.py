@@ -4,6 +4,7 @@ Knows no page, and no torch beyond what the engine does with it.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from playground.backends.protocol import BackendError
 from playground.core.control import Control
@@ -14,6 +15,24 @@ from playground.engine.decode import stream
 from playground.engine.errors import RequestError
 from playground.engine.model import LoadedModel
 from playground.engine.prompts import encode_prompt
+from playground.engine.vocabulary import Vocabulary
+
+
+class LocalTokenizer:
+    """A tokenizer without its model."""
+
+    def __init__(self, tokenizer: Any, vocabulary: Vocabulary | None = None) -> None:
+        self._tokenizer, self._vocabulary = tokenizer, vocabulary or Vocabulary(tokenizer)
+
+    def tokenize(self, prompt: str, *, chat: bool, system: str | None) -> tuple[list[Token], list[bool]]:
+        """As `LocalBackend.tokenize`."""
+        try:
+            found = encode_prompt(
+                self._tokenizer, self._vocabulary, Request(prompt, chat=chat, system=system)
+            )
+        except RequestError as error:
+            raise BackendError(str(error)) from None
+        return list(found.tokens), list(found.own)
 
 
 class LocalBackend:
@@ -31,12 +50,8 @@ class LocalBackend:
 
         Raises `BackendError` for an empty or unreadable prompt.
         """
-        request = Request(prompt, chat=chat, system=system)
-        try:
-            encoded = encode_prompt(self.model.tokenizer, self.model.vocabulary, request)
-        except RequestError as error:
-            raise BackendError(str(error)) from None
-        return list(encoded.tokens), list(encoded.own)
+        own = LocalTokenizer(self.model.tokenizer, self.model.vocabulary)
+        return own.tokenize(prompt, chat=chat, system=system)
 
     def stream(self, request: Request, control: Control) -> Iterator[Event]:
         """The engine's events. Raises `BackendError` or `InvalidSetting` before the first one."""

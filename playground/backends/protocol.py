@@ -8,12 +8,15 @@ from typing import Protocol
 
 from playground.core.control import Control
 from playground.core.events import Event
+from playground.core.refusal import Refused
 from playground.core.request import ModelFacts, Request
 from playground.core.tokens import Token
 
 
-class BackendError(Exception):
+class BackendError(Refused):
     """A request that cannot be run; the message is one sentence: what is wrong, what to do."""
+
+    wrong_use = True
 
 
 class Backend(Protocol):

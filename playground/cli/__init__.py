@@ -12,18 +12,8 @@ from typing import Annotated
 import typer
 
 from playground import __version__
-from playground.backends.protocol import BackendError
-from playground.catalog import UnknownConfig
 from playground.cli.terminal import complain, prepare_streams
-from playground.core.decoding import InvalidSetting
-from playground.core.kv import UnknownShape
-from playground.core.trace import BadTrace
-from playground.engine.errors import RequestError
-from playground.engine.progress import CannotLoad
-from playground.settings import InvalidEnvironment
-
-WRONG_USE = (InvalidSetting, InvalidEnvironment, BackendError, RequestError)
-FAILURES = (CannotLoad, BadTrace, UnknownShape, UnknownConfig)
+from playground.core.refusal import Refused
 
 app = typer.Typer(
     help="See what happens between a prompt and the words a language model answers.",
@@ -66,12 +56,9 @@ def run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         complain(f"{error.format_message().rstrip('.')}; see first-token --help.")
         return error.exit_code
-    except WRONG_USE as error:
+    except Refused as error:
         complain(str(error))
-        return 2
-    except FAILURES as error:
-        complain(str(error))
-        return 1
+        return 2 if error.wrong_use else 1
     except BrokenPipeError:
         return _reader_gone()
     except OSError as error:

@@ -58,6 +58,8 @@ def compare(
     run = follow(backend, request, silent) if quietly else _painted(backend, request)
     if run.lanes:
         _report(run, as_json)
+    if as_json:
+        write_json(comparison(run))
     return conclude(run, trace)
 
 
@@ -95,8 +97,6 @@ def _report(run: Run, as_json: bool) -> None:
     whisper(f"{cache_line(run, longest)} in each lane")
     whisper(model_line(run))
     notes(run)
-    if as_json:
-        write_json(comparison(run))
 
 
 def _divergence(run: Run) -> str:

@@ -86,6 +86,8 @@ def generate(
     run = follow(local_backend(model, device, dtype, offline), request, silent if as_json else _Writer())
     if run.lanes:
         _report(run, as_json)
+    if as_json:
+        write_json(generation(run))
     return conclude(run, trace)
 
 
@@ -116,8 +118,6 @@ def _report(run: Run, as_json: bool) -> None:
     whisper(details(run, lane))
     whisper(model_line(run))
     notes(run)
-    if as_json:
-        write_json(generation(run))
 
 
 class _Writer:

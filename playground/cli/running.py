@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playground.backends.protocol import Backend
 from playground.cli.summary import failures
@@ -20,6 +20,9 @@ from playground.core.request import Request
 from playground.core.run import Run, advance
 from playground.core.trace import dump_trace
 from playground.engine.progress import Progress
+
+if TYPE_CHECKING:
+    from playground.backends.local import LocalTokenizer
 
 OnEvent = Callable[[Run, Event], None]
 
@@ -34,6 +37,18 @@ def local_backend(model: str | None, device: str, dtype: str, offline: bool) -> 
 
         name = model or settings.from_environment().model
         return LocalBackend(load_model(name, device=device, dtype=dtype, offline=offline, progress=report))
+
+
+def local_tokenizer(model: str | None, offline: bool) -> "LocalTokenizer":
+    """The model's tokenizer, loaded without the model."""
+    with progress_line() as report:
+        report(Progress("import"))
+        from playground import settings
+        from playground.backends.local import LocalTokenizer
+        from playground.engine.load import load_tokenizer
+
+        name = model or settings.from_environment().model
+        return LocalTokenizer(load_tokenizer(name, offline=offline, progress=report))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from playground.cli import options
 from playground.cli.generate import read_prompt
-from playground.cli.running import local_backend
+from playground.cli.running import local_tokenizer
 from playground.cli.terminal import one_line, say, write_json, write_table
 from playground.core.tokens import Token
 
@@ -31,7 +31,7 @@ def tokens(
 ) -> None:
     """Cut a text into tokens."""
     text = read_prompt(text)
-    found, own = local_backend(model, "cpu", "auto", offline).tokenize(text, chat=chat, system=system)
+    found, own = local_tokenizer(model, offline).tokenize(text, chat=chat, system=system)
     if as_json:
         write_json({"tokens": [asdict(token) for token in found]})
         return

@@ -3,10 +3,13 @@
 Knows no logits; the engine's pipeline turns these values into stages.
 """
 
+import json
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from playground.core.draws import SEED_LIMIT
+from playground.core.refusal import Refused
 
 Strategy = Literal["greedy", "sample", "beam", "speculative"]
 Scope = Literal["all", "output"]
@@ -21,8 +24,10 @@ RUNNABLE_STRATEGIES: tuple[Strategy, ...] = ("greedy", "sample")
 MAX_NEW_TOKENS_LIMIT = 100_000
 
 
-class InvalidSetting(ValueError):
+class InvalidSetting(Refused, ValueError):
     """A setting outside its range; the message is one sentence for the person who set it."""
+
+    wrong_use = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +97,18 @@ def validated(decoding: Decoding) -> Decoding:
 def parse_decoding(spec: str, base: Decoding = Decoding()) -> Decoding:
     """Read `greedy` or `temperature=0.8,top_p=0.9,seed=1` on top of `base`.
 
+    `stop` may stand there several times, and in quotes as JSON writes them: `stop=" a, b\\n"`.
     Raises `InvalidSetting` naming the part that is not understood.
     """
     changes: dict[str, Any] = {}
-    for part in filter(None, (p.strip() for p in spec.split(","))):
+    for part in filter(None, map(str.strip, _PARTS.findall(spec))):
         name, equals, value = part.partition("=")
         name = name.strip().replace("-", "_")
         if not equals:
             _require_choice("strategy", name, RUNNABLE_STRATEGIES)
             changes |= {"strategy": name}
+        elif name == "stop":
+            changes["stop"] = (*changes.get("stop", ()), _unquoted(value.strip()))
         elif name in _READERS:
             changes[name] = _read(name, value.strip())
         else:
@@ -174,10 +182,21 @@ _READERS: dict[str, type] = {
     "max_new_tokens": int, "stop": str, "name": str,
 }  # fmt: skip
 
+_PARTS = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^,])+')
+"""What stands between commas; a comma in quotes is text."""
+
 
 def _read(name: str, value: str) -> Any:
     try:
-        read = _READERS[name](value)
+        return _READERS[name](value)
     except ValueError:
         raise InvalidSetting(f"{name} cannot be {_shown(value)}; it takes a number.") from None
-    return (read,) if name == "stop" else read
+
+
+def _unquoted(value: str) -> str:
+    if not value.startswith('"'):
+        return value
+    try:
+        return str(json.loads(value))
+    except ValueError:
+        raise InvalidSetting(f"stop cannot be {_shown(value)}; its quotes do not match.") from None

@@ -14,14 +14,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeGuard
 
+from playground.core.refusal import Refused
+
 DTYPE_BYTES = {
     "float32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1,
 }  # fmt: skip
 
 LAYERS_LIMIT = 10_000
+COUNT_LIMIT = 10**9
+"""Of heads, dimensions and windows: far above any model, and products of it stay numbers."""
 
 
-class UnknownShape(ValueError):
+class UnknownShape(Refused, ValueError):
     """A config from which the cache's shape cannot be told; the message says what is missing."""
 
 
@@ -86,7 +90,7 @@ def cache_spec(config: Mapping[str, Any], dtype: str | None = None) -> CacheSpec
     128 where the division gives 64). A config without `num_key_value_heads` is multi-head. The
     dtype is the argument's, else the config's, else 16-bit. Raises `UnknownShape`.
     """
-    outer, config = config, _text_config(config)
+    outer, config = config, text_config(config)
     query_heads = _positive(config, "num_attention_heads", "n_head", "num_heads")
     layer_count = _positive(config, "num_hidden_layers", "n_layer", "num_layers")
     if layer_count > LAYERS_LIMIT:
@@ -100,8 +104,10 @@ def cache_spec(config: Mapping[str, Any], dtype: str | None = None) -> CacheSpec
     if kv_heads is None:
         kv_heads = 1 if config.get("multi_query") else query_heads
     head_dim = config.get("head_dim") or _positive(config, "hidden_size", "n_embd") // query_heads
-    if not _is_count(kv_heads) or not _is_count(head_dim):
-        raise UnknownShape("num_key_value_heads and head_dim must be whole numbers above 0 in this config.")
+    if not is_count(kv_heads) or not is_count(head_dim):
+        raise UnknownShape(
+            f"num_key_value_heads and head_dim must be whole numbers from 1 to {COUNT_LIMIT:,} in this config."
+        )
     kinds = _layer_kinds(config, layer_count)
     windows = {kind: _window(config, kind) for kind in set(kinds)}
     layers = tuple(LayerSpec(kind, kv_heads, head_dim, windows[kind]) for kind in kinds)
@@ -109,7 +115,7 @@ def cache_spec(config: Mapping[str, Any], dtype: str | None = None) -> CacheSpec
     return CacheSpec(layers, query_heads, _dtype_name(next(filter(None, named), None)))
 
 
-def _text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The language model's part of a config that also describes eyes or ears."""
     inner = config.get("text_config")
     return inner if isinstance(inner, Mapping) and inner else config
@@ -126,10 +132,10 @@ def _layer_kinds(config: Mapping[str, Any], layer_count: int) -> list[str]:
     if not config.get("sliding_window") or not config.get("use_sliding_window", True):
         return ["full"] * layer_count
     every = config.get("sliding_window_pattern") or _FULL_EVERY.get(str(config.get("model_type")))
-    if _is_count(every):
+    if is_count(every):
         return ["sliding" if (layer + 1) % every else "full" for layer in range(layer_count)]
     first = config.get("max_window_layers") if config.get("use_sliding_window") else 0
-    return ["full" if _is_count(first) and layer < first else "sliding" for layer in range(layer_count)]
+    return ["full" if is_count(first) and layer < first else "sliding" for layer in range(layer_count)]
 
 
 def _kind(name: str) -> str:
@@ -144,20 +150,22 @@ def _window(config: Mapping[str, Any], kind: str) -> int | None:
 
 
 def _has_state_layers(config: Mapping[str, Any]) -> bool:
-    types = " ".join(map(str, config.get("layer_types") or ()))
+    types = str(config.get("layer_types") or "")
     return any(word in types for word in ("linear", "mamba", "recurrent", "conv")) or "state_size" in config
 
 
-def _is_count(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether `value` can count something in a config: a whole number from 1 to `COUNT_LIMIT`."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= COUNT_LIMIT
 
 
 def _positive(config: Mapping[str, Any], *names: str) -> int:
     for name in names:
         value = config.get(name)
         if value is not None:
-            if not _is_count(value):
-                raise UnknownShape(f"{name} must be a whole number above 0 in this config, not {value!r}.")
+            if not is_count(value):
+                allowed = f"{name} must be a whole number above 0 and at most {COUNT_LIMIT:,} in this config"
+                raise UnknownShape(f"{allowed}, not {repr(value)[:60]}.")
             return int(value)
     raise UnknownShape(f"This config has no {names[0]}, so its KV cache cannot be computed.")
 
@@ -165,5 +173,5 @@ def _positive(config: Mapping[str, Any], *names: str) -> int:
 def _dtype_name(dtype: object) -> str:
     name = str(dtype or "bfloat16").removeprefix("torch.")
     if name not in DTYPE_BYTES:
-        raise UnknownShape(f"dtype {name!r} is not known; use one of {', '.join(DTYPE_BYTES)}.")
+        raise UnknownShape(f"dtype {name[:60]!r} is not known; use one of {', '.join(DTYPE_BYTES)}.")
     return name

@@ -17,7 +17,9 @@ from playground.core.tokens import Candidate
 
 
 def generation(run: Run, index: int = 0) -> dict[str, Any]:
-    """One lane as `generate --json` prints it."""
+    """One lane as `generate --json` prints it; its error alone where the run never began."""
+    if run.started is None:
+        return _never_began(run)
     lane = run.lanes[index]
     texts = lane.step_texts()
     return {
@@ -31,13 +33,15 @@ def generation(run: Run, index: int = 0) -> dict[str, Any]:
         "timing": asdict(timing(run, lane)),
         "kv_cache": kv_cache(run, lane),
         "steps": [_step(lane, step, text) for step, text in zip(lane.steps, texts, strict=True)],
-        "notes": [note.text for note in run.started.notes] if run.started else [],
-        "model": asdict(run.started.model) if run.started else None,
+        "notes": [note.text for note in run.started.notes],
+        "model": asdict(run.started.model),
     }
 
 
 def comparison(run: Run) -> dict[str, Any]:
-    """All lanes as `compare --json` prints them; lane 0 is the reference."""
+    """All lanes as `compare --json` prints them, as `generation` does each; lane 0 is the reference."""
+    if run.started is None:
+        return _never_began(run)
     reference = run.lanes[0].token_ids
     lanes = [
         generation(run, i) | {
@@ -72,6 +76,10 @@ def failure(run: Run, lane: Lane) -> str | None:
     """The sentence of the failure that ended the lane, if one did."""
     failed = lane.failed or run.failed
     return failed.message if failed else None
+
+
+def _never_began(run: Run) -> dict[str, Any]:
+    return {"error": run.failed.message if run.failed else "The run ended before it began."}
 
 
 def _whole_timing(run: Run) -> Timing:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from playground.core.decoding import InvalidSetting
-from playground.core.kv import CacheSpec, cache_spec
+from playground.core.kv import CacheSpec, cache_spec, is_count, text_config
 
 _LLAMA_LIKE = {"llama", "mistral", "qwen2", "qwen3"}
 TOKENS_LIMIT = 10**9
@@ -51,13 +51,12 @@ def weights_bytes(config: Mapping[str, Any], spec: CacheSpec) -> int | None:
     and an output matrix where it is not the embeddings again.
     """
     unlike = config.get("mlp_bias") or config.get("quantization_config")
-    if config.get("model_type") not in _LLAMA_LIKE or unlike:
+    hidden, inner, vocabulary = (
+        config.get(name) for name in ("hidden_size", "intermediate_size", "vocab_size")
+    )
+    if str(config.get("model_type")) not in _LLAMA_LIKE or unlike:
         return None
-    try:
-        hidden, inner, vocabulary = (
-            int(config[k]) for k in ("hidden_size", "intermediate_size", "vocab_size")
-        )
-    except (KeyError, TypeError, ValueError):
+    if not is_count(hidden) or not is_count(inner) or not is_count(vocabulary):
         return None
     layers = sum(_layer_weights(config, spec, i, hidden, inner) for i in range(len(spec.layers)))
     matrices = 1 if config.get("tie_word_embeddings") else 2
@@ -92,10 +91,10 @@ def _layers(spec: CacheSpec) -> list[dict[str, Any]]:
 
 
 def _context(config: Mapping[str, Any]) -> int | None:
-    value = (config.get("text_config") or config).get("max_position_embeddings")
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    value = text_config(config).get("max_position_embeddings")
+    return value if is_count(value) else None
 
 
 def _require_count(name: str, value: object, limit: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= limit:
-        raise InvalidSetting(f"{name} must be a whole number from 1 to {limit:,}, not {value!r}.")
+        raise InvalidSetting(f"{name} must be a whole number from 1 to {limit:,}, not {repr(value)[:60]}.")

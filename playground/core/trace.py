@@ -14,13 +14,14 @@ from typing import Any
 
 from playground.core.codec import Malformed, UnknownKind, decode, encode
 from playground.core.events import Event, Started
+from playground.core.refusal import Refused
 from playground.core.run import Run, fold
 
 FORMAT, VERSION = "first-token-trace", 1
 BYTES_LIMIT = 256 * 2**20
 
 
-class BadTrace(ValueError):
+class BadTrace(Refused, ValueError):
     """A file that cannot be read as a trace; the message is one sentence."""
 
 

@@ -37,7 +37,7 @@ def require_causal(name: str, config: dict[str, Any]) -> None:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-    kind = config.get("model_type")
+    kind = str(config.get("model_type"))
     if kind not in CONFIG_MAPPING_NAMES:
         if config.get("auto_map"):
             raise CannotLoad(
@@ -45,14 +45,15 @@ def require_causal(name: str, config: dict[str, Any]) -> None:
                 "changed: choose a model that transformers supports by itself."
             )
         raise CannotLoad(
-            f"{name!r} is of the kind {str(kind)[:80]!r}, which transformers {__version__} does not know; "
+            f"{name!r} is of the kind {kind[:80]!r}, which transformers {__version__} does not know; "
             "nothing was changed: update transformers, or choose another model."
         )
-    classes = {str(entry) for entry in config.get("architectures") or ()}
+    named = config.get("architectures")
+    classes = set(map(str, named)) if isinstance(named, list) else set()
     causal = set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values())
     wrong_class = bool(classes) and not classes & causal
     if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or config.get("is_encoder_decoder") or wrong_class:
-        what = ", ".join(sorted(classes))[:80] or str(kind)
+        what = ", ".join(sorted(classes))[:80] or kind
         raise CannotLoad(
             f"{name!r} is no causal language model ({what}), so it cannot continue a text token by token; "
             "nothing was changed: choose a model for text generation."

@@ -4,6 +4,8 @@
 and writes down what is known. Never runs code that comes with a model. Knows no run.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -21,7 +23,7 @@ from playground.engine.sources import Source
 from playground.engine.turns import turns_of
 from playground.engine.weights import Weights
 
-__all__ = ["CannotLoad", "Progress", "load_model"]
+__all__ = ["CannotLoad", "Progress", "load_model", "load_tokenizer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,14 @@ def load_model(
     )
 
 
+def load_tokenizer(name: str | None = None, *, offline: bool = False, progress: Report | None = None) -> Any:
+    """The tokenizer of `name` alone: the model's files are found or fetched, its weights are not read.
+
+    Raises `CannotLoad`.
+    """
+    return _tokenizer(sources.find(name, offline=offline, report=progress or silent))
+
+
 def _plan(source: Source, place: torch.device, dtype: str, *, may_spread: bool) -> _Plan:
     """Decide dtype and placing, and refuse what cannot work before a byte of weights is read."""
     quantised = False
@@ -103,25 +113,38 @@ def _weights(source: Source) -> Weights:
 
 def _read(plan: _Plan) -> tuple[Any, Any]:
     """The module, in eval mode on its device, and the tokenizer; every failure as one sentence."""
-    name, folder = plan.source.name, plan.source.folder
+    tokenizer = _tokenizer(plan.source)
+    where = _where(plan.source) | ({"device_map": "auto"} if plan.spread else {})
+    with _in_a_sentence(plan.source.name), quiet():
+        module, found = AutoModelForCausalLM.from_pretrained(
+            plan.source.folder,
+            dtype=devices.DTYPES[plan.dtype],
+            attn_implementation="sdpa",
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are refused below, with a better sentence
+            **where,
+        )
+        if not plan.spread:
+            module = module.to(plan.device)
+    _require_complete(plan.source.name, found)
+    return module.eval(), tokenizer
+
+
+def _tokenizer(source: Source) -> Any:
+    with _in_a_sentence(source.name), quiet():
+        return AutoTokenizer.from_pretrained(source.folder, **_where(source))
+
+
+def _where(source: Source) -> dict[str, Any]:
     where: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    if plan.source.gguf_file:
-        where["gguf_file"] = plan.source.gguf_file
+    return where | ({"gguf_file": source.gguf_file} if source.gguf_file else {})
+
+
+@contextmanager
+def _in_a_sentence(name: str) -> Iterator[None]:
+    """Whatever fails inside as one sentence."""
     try:
-        with quiet():
-            tokenizer = AutoTokenizer.from_pretrained(folder, **where)
-            if plan.spread:
-                where["device_map"] = "auto"
-            module, found = AutoModelForCausalLM.from_pretrained(
-                folder,
-                dtype=devices.DTYPES[plan.dtype],
-                attn_implementation="sdpa",
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,  # they are refused below, with a better sentence
-                **where,
-            )
-            if not plan.spread:
-                module = module.to(plan.device)
+        yield
     except (MemoryError, torch.OutOfMemoryError) as error:
         raise CannotLoad(
             f"There was not enough memory for {name!r}; nothing was changed: choose a smaller model or dtype."
@@ -131,8 +154,6 @@ def _read(plan: _Plan) -> tuple[Any, Any]:
             f"transformers could not read {name!r} ({type(error).__name__}: {_first_line(error)}); "
             "nothing was changed: fetch the model again, or choose another."
         ) from error
-    _require_complete(name, found)
-    return module.eval(), tokenizer
 
 
 def _require_complete(name: str, found: dict[str, Any]) -> None:

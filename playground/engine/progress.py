@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from playground.core.refusal import Refused
 from playground.core.units import bytes_text
 
 Step = Literal["hub-check", "wait", "download", "verify", "convert", "import", "load"]
@@ -24,7 +25,7 @@ _SENTENCES: dict[Step, str] = {
 }
 
 
-class CannotLoad(Exception):
+class CannotLoad(Refused):
     """A model that cannot be loaded; the message is one sentence: what is wrong, what was kept,
     what to do. Nothing that was running has changed."""
 

@@ -5,6 +5,7 @@ in time, the wheel. For any other name: a GGUF file, a folder, the Hub cache, th
 device and loads nothing.
 """
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,14 +95,14 @@ def _readable(name: str) -> str:
 
 def _local(name: str) -> Source | None:
     """The file or folder at `name`; None where `name` reads like a Hub id instead."""
-    path = Path(name).expanduser()
-    if path.is_file():
+    path = Path(os.path.expanduser(name))  # unlike Path's own, it leaves a user that is unknown as it is
+    if os.path.isfile(path):
         if path.suffix.lower() == ".gguf":
             return Source(path.stem, "gguf", path.parent, gguf_file=path.name)
         raise CannotLoad(
             f"{name!r} is no GGUF file; nothing was changed: give a .gguf file or a model's folder."
         )
-    if path.is_dir():
+    if os.path.isdir(path):
         return _folder(path)
     if catalog.HUB_ID.fullmatch(name) is None or name.lower().endswith(".gguf"):
         raise CannotLoad(f"There is no file or folder {name!r}; nothing was changed: check the path.")

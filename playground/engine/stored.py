@@ -4,7 +4,6 @@ Two places: the Hugging Face Hub's cache, which other programs use too, and our 
 copies. Knows no way of fetching and no torch.
 """
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -55,12 +54,10 @@ def remove(name: str) -> list[StoredModel]:
 
 
 def _delete(model: StoredModel) -> None:
-    if model.source == "converted" and model.path is not None:
-        shutil.rmtree(model.path)
-        return
-    for repository in _hub_models():
-        if repository.repo_id == model.name:
-            shutil.rmtree(repository.repo_path)
+    if model.source == "converted":
+        wheel.remove()
+    elif model.path is not None:
+        wheel.discard(model.path)
 
 
 def _hub_models() -> list[Any]:

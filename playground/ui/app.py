@@ -30,6 +30,8 @@ from playground.ui.to_compare import wire_to_compare
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 QUEUE_LIMIT = 64
+THREADS_LIMIT = 128
+"""Of handlers that work at the same time; each waits less than half a second before others have a turn."""
 PORTS_TRIED = 100
 
 
@@ -41,10 +43,10 @@ def build(
     `offer` names a model that knows Chinese, where there is one to be had.
     """
     words = Words()
-    service = Service(models, runs or Runs(threaded=not settings.from_environment().zero_gpu), offer)
+    service = Service(models, Runs() if runs is None else runs, offer)
     single, several = recorded_runs(traces or settings.assets_dir() / "traces")
     with gr.Blocks(title="First Token", analytics_enabled=False, fill_width=True) as demo:
-        endpoints.register(service)  # first, so that no handler of the page takes one of their names
+        endpoints.register(demo, service)  # first, so that no handler of the page takes one of their names
         who = gr.Textbox(visible=False)
         language = _header(words)
         with gr.Tabs(selected="playground", elem_id="tabs") as tabs:
@@ -60,12 +62,13 @@ def build(
     return demo
 
 
-def launch(demo: gr.Blocks, host: str, port: int | None = None, **options: Any) -> None:
+def launch(demo: gr.Blocks, host: str, port: int, share: bool = False, **options: Any) -> None:
     """Serve the page; the default model begins to load as soon as the page can be opened."""
     models: Models = demo.first_token_models  # type: ignore[attr-defined]
     models.begin()
     demo.launch(
-        server_name=host, server_port=port, theme=Plain(), head=head(), app_kwargs={"routes": routes()},
+        server_name=host, server_port=port, share=share, max_threads=THREADS_LIMIT,
+        theme=Plain(), head=head(), app_kwargs={"routes": routes()},
         favicon_path=settings.assets_dir() / "favicon.svg", show_error=False, enable_monitoring=False,
         max_file_size="1mb", footer_links=[], run_history=False, ssr_mode=False, pwa=False, mcp_server=False,
         **options,
@@ -83,12 +86,17 @@ def serve(
 ) -> None:
     """Serve the page until it is interrupted; its address is printed.
 
-    `port` None is the first free one from 7860, a given one that is taken moves on likewise. Where
-    others can reach the server, only listed models can be picked: a name may be a path.
+    `port` None is the first free one from 7860, a given one that is taken moves on likewise.
     """
-    models = local_models(model, device, dtype, offline, open_names=host in LOOPBACK and not share)
+    models = local_models(model, device, dtype, offline, open_names=private(host, share))
     demo = build(models, offer=multilingual(offline))
-    launch(demo, host, free_port(host, port or 7860), share=share, inbrowser=False)
+    launch(demo, host, free_port(host, port or 7860), share)
+
+
+def private(host: str, shared: bool) -> bool:
+    """Whether nobody but this machine reaches the page; elsewhere only listed models can be picked,
+    since a name may be a path."""
+    return host in LOOPBACK and not shared
 
 
 def local_models(

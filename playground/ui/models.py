@@ -1,9 +1,11 @@
-"""The models that this server can answer with: loaded in the background, at most two at once.
+"""The models that this server can answer with: loaded in the background, at most two of them kept.
 
-Loading a model never disturbs a run; a failed load leaves everything as it was. Knows no page and
-no way of loading, which is handed in.
+Loading a model never disturbs a run. A failed load leaves everything as it was, so the model that
+a third one replaces goes when that one is there, not before. Knows no page and no way of loading,
+which is handed in.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from playground.backends.protocol import Backend, BackendError
+from playground.core.refusal import Refused
 from playground.engine.progress import CannotLoad, Progress, Report
 
 Loader = Callable[[str, Report], Backend]
@@ -19,11 +22,18 @@ KEPT_MODELS = 2
 POLL_SECONDS = 0.25
 WAITING_LIMIT = 4
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(slots=True)
 class _Place:
     future: Future[Backend]
     latest: list[Progress] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the load has ended without a backend."""
+        return self.future.done() and self.future.exception() is not None
 
 
 class Models:
@@ -61,18 +71,17 @@ class Models:
     def loaded(self, name: str | None = None) -> Backend | None:
         """The backend, if it is there already."""
         place = self._places.get(name or self.default)
-        done = place is not None and place.future.done() and place.future.exception() is None
-        return place.future.result() if done and place is not None else None
+        if place is None or not place.future.done() or place.failed:
+            return None
+        return place.future.result()
 
     def _place(self, name: str) -> _Place:
         if name not in self.offered and not self.open_names:
             raise BackendError("This server offers only the models in its list; nothing was loaded.")
         with self._lock:
-            place = self._places.pop(name, None)
-            if place is None or (place.future.done() and place.future.exception() is not None):
-                place = self._begin(name)
-            self._places[name] = place
-            self._drop_old(name)
+            self._drop_failed()
+            place = self._places.pop(name, None) or self._begin(name)
+            self._places[name] = place  # the one used last stands last
             return place
 
     def _begin(self, name: str) -> _Place:
@@ -85,14 +94,30 @@ class Models:
         def report(progress: Progress) -> None:
             latest[:] = [progress]
 
-        return self._loader(name, report)
+        try:
+            backend = self._loader(name, report)
+        except Refused:
+            raise
+        except Exception as error:
+            _log.exception("A model could not be loaded.")
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise CannotLoad(
+                f"{name[:80]!r} could not be loaded ({reason}); nothing was changed, and the log has the details."
+            ) from error
+        self._make_room(name)
+        return backend
 
-    def _drop_old(self, keep: str) -> None:
-        """Forget the model used longest ago; a run that still uses it holds it until it ends."""
-        done = [name for name, place in self._places.items() if place.future.done()]
-        spare = [name for name in done if name not in (keep, self.default)]
-        for name in spare[: max(0, len(done) - KEPT_MODELS)]:
+    def _drop_failed(self) -> None:
+        for name in [name for name, place in self._places.items() if place.failed]:
             del self._places[name]
+
+    def _make_room(self, name: str) -> None:
+        """`name` is there: forget the models used longest ago; a run holds its own until it ends."""
+        with self._lock:
+            others = [other for other in self._places if other != name and self.loaded(other) is not None]
+            spare = [other for other in others if other != self.default]
+            for other in spare[: max(0, len(others) + 1 - KEPT_MODELS)]:
+                del self._places[other]
 
 
 def _wait(future: Future[Backend]) -> None:

@@ -37,11 +37,11 @@ def _can_be_had(hub_id: str, offline: bool) -> bool:
 
     from playground.engine import hub
 
-    if hub.cached(hub_id) is not None:
-        return True
     try:
+        if hub.cached(hub_id) is not None:
+            return True
         return not offline and bool(
             within(catalog.ANSWER_SECONDS, lambda: HfApi().model_info(hub_id, timeout=catalog.ANSWER_SECONDS))
         )
-    except Exception:  # whatever keeps the Hub from answering, there is nothing to offer
+    except Exception:  # a broken copy or a Hub that does not answer: there is nothing to offer
         return False

@@ -3,6 +3,7 @@
 Knows no component; the names that people see are texts of the page.
 """
 
+import json
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +11,12 @@ from typing import Any
 
 from playground.core.decoding import GREEDY, Decoding, validated
 from playground.settings import assets_dir
+
+_DEFAULTS = Decoding()
+
+_SAMPLING: tuple[str, ...] = ("temperature", "top_k", "top_p", "min_p", "typical_p", "seed")
+_ALWAYS: tuple[str, ...] = ("repetition_penalty", "penalty_scope")
+"""What acts in greedy decoding too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +42,23 @@ def samplings() -> dict[str, Decoding]:
 
 
 def spec_of(decoding: Decoding) -> str:
-    """The settings as `parse_decoding` reads them."""
-    if decoding.strategy == "greedy":
-        parts = ["greedy"]
-    else:
-        parts = [f"temperature={decoding.temperature:g}"]
-        parts += [f"top_k={decoding.top_k}"] * (decoding.top_k > 0)
-        parts += [f"top_p={decoding.top_p:g}"]  # always: what is left out is 0.9, not off
-        parts += [f"min_p={decoding.min_p:g}"] * (decoding.min_p > 0)
-        parts += [f"seed={decoding.seed}"] * (decoding.seed is not None)
-    parts += [f"repetition_penalty={decoding.repetition_penalty:g}"] * (decoding.repetition_penalty != 1)
+    """The settings as `parse_decoding` reads them, nothing that acts left out.
+
+    The name and the number of new tokens stand elsewhere in Compare.
+    """
+    greedy = decoding.strategy == "greedy"
+    parts = ["greedy"] if greedy else []
+    for name in _ALWAYS if greedy else _SAMPLING + _ALWAYS:
+        value = getattr(decoding, name)
+        if name in ("temperature", "top_p") or value != getattr(_DEFAULTS, name):
+            parts.append(f"{name}={_written(value)}")
+    parts += [f"stop={json.dumps(text, ensure_ascii=False)}" for text in decoding.stop]
     return ",".join(parts)
+
+
+def _written(value: object) -> str:
+    """`value` without loss, whole numbers without a point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 @cache

@@ -19,10 +19,15 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """One browser tab. `token` is empty where none was sent that could be one."""
+    """One browser tab. `token` is empty where none was sent that could be one.
+
+    `wish` grows with each event of the tab, so that one which was overtaken on its way is told from
+    the latest; 0 is unknown.
+    """
 
     token: str = ""
     language: str = "en"
+    wish: int = 0
 
     def key(self, place: str) -> str:
         """The session of one of the tab's stages; each keeps its own run."""
@@ -32,10 +37,11 @@ class Tab:
 def read_tab(text: object) -> Tab:
     """The tab from what the page sent; whatever is not understood is left out."""
     data = _object(text)
-    token, language = data.get("session"), data.get("language")
+    token, language, wish = data.get("session"), data.get("language"), data.get("wish")
     return Tab(
         token if isinstance(token, str) and _TOKEN.fullmatch(token) else "",
-        language if language in LANGUAGES else LANGUAGES[0],
+        language if isinstance(language, str) and language in LANGUAGES else LANGUAGES[0],
+        wish if type(wish) is int and 0 <= wish < 2**53 else 0,
     )
 
 

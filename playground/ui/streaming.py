@@ -4,26 +4,24 @@ Every generator here yields the stage's values as strings. Knows runs, models an
 component.
 """
 
+import threading
 from collections import OrderedDict
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
 from playground.backends.hosted import HostedRun, Runs
-from playground.backends.protocol import Backend, BackendError
+from playground.backends.protocol import Backend
 from playground.core.decoding import Decoding, InvalidSetting
 from playground.core.events import Failed
+from playground.core.refusal import Refused
 from playground.core.request import Request
-from playground.engine.errors import RequestError
-from playground.ui.models import CannotLoad, Models, Progress
+from playground.ui.models import Models, Progress
 from playground.ui.offer import Offer, no_offer
 from playground.ui.sentences import translated
 from playground.ui.session import Tab, send
 from playground.ui.text import say
 from playground.views.packets import Packet, error_packet, events_packet, progress_packet, ready_packet
-
-REFUSALS = (BackendError, RequestError, InvalidSetting, CannotLoad)
-"""What ends a wish before its run begins; each is one sentence."""
 
 WISHES_LIMIT = 10_000
 
@@ -35,40 +33,56 @@ class Service:
     models: Models
     runs: Runs
     offer: Offer = no_offer
-    _wishes: "OrderedDict[str, int]" = field(default_factory=OrderedDict)
+    _wishes: "OrderedDict[str, tuple[int, int]]" = field(default_factory=OrderedDict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    """Held while a wish becomes a run, or is given up: the last wish is what happens."""
 
-    def wish(self, key: str) -> int:
-        """A new wish of a session; whatever it waited for before is given up."""
-        number = next(self._numbers)
-        self._wishes.pop(key, None)
-        self._wishes[key] = number
-        while len(self._wishes) > WISHES_LIMIT:
-            self._wishes.popitem(last=False)
-        return number
+    def wish(self, key: str, asked: int = 0) -> int:
+        """A new wish of a session; whatever it waited for before is given up.
+
+        `asked` is the tab's own count (0: unknown); one that a later wish has overtaken on its way is
+        given up itself, and its number is 0.
+        """
+        with self._lock:
+            latest, _ = self._wishes.get(key, (0, 0))
+            if 0 < asked < latest:
+                return 0
+            number = next(self._numbers)
+            self._wishes.pop(key, None)
+            self._wishes[key] = max(asked, latest), number
+            while len(self._wishes) > WISHES_LIMIT:
+                self._wishes.popitem(last=False)
+            return number
 
     def stands(self, key: str, number: int) -> bool:
         """Whether it is still the session's latest wish."""
-        return self._wishes.get(key) == number
+        return self._wishes.get(key, (0, 0))[1] == number > 0
 
     def stop(self, tab: Tab, place: str) -> None:
         """Stop what the tab's stage runs, or waits for."""
-        self.wish(tab.key(place))
-        self.runs.stop(tab.key(place))
+        with self._lock:
+            if self.wish(tab.key(place), tab.wish):
+                self.runs.stop(tab.key(place))
+
+    def begin(self, key: str, number: int, backend: Backend, request: Request) -> HostedRun | None:
+        """Start the run that was wished for; None where the session has another wish by now."""
+        with self._lock:
+            return self.runs.start(key, backend, request) if self.stands(key, number) else None
 
     def generate(self, tab: Tab, place: str, model: str | None, request: Request) -> Iterator[str]:
         """Make `request` with `model` and send the run as it grows; an error is a sentence."""
         key = tab.key(place)
-        number = self.wish(key)
+        number = self.wish(key, tab.wish)
         try:
             self._require_token(tab)
             backend = yield from self.backend(tab, model)
-            if not self.stands(key, number):  # stopped, or asked for anew, while the model was loading
-                yield send(_ready(backend))
-                return
-            run = self.runs.start(key, backend, request)
-        except REFUSALS as error:
+            run = self.begin(key, number, backend, request)
+        except Refused as error:
             yield send(refusal(error, tab))
+            return
+        if run is None:  # stopped, or asked for anew, while the model was loading
+            yield send(_ready(backend))
             return
         yield from self.follow(tab, run)
 
@@ -89,7 +103,7 @@ class Service:
             yield packet  # the same one again is a heartbeat that costs the page nothing
 
     def backend(self, tab: Tab, model: str | None) -> Generator[str, None, Backend]:
-        """Wait for a model and send its progress; returns the backend, raises one of `REFUSALS`."""
+        """Wait for a model and send its progress; returns the backend, raises `Refused`."""
         waiting = self.models.ready(model)
         while True:
             try:
@@ -102,7 +116,7 @@ class Service:
         """Send the model's progress until it is there, then what it is."""
         try:
             yield send(_ready((yield from self.backend(tab, model))))
-        except REFUSALS as error:
+        except Refused as error:
             yield send(refusal(error, tab))
 
     def _require_token(self, tab: Tab) -> None:

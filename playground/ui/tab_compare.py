@@ -10,13 +10,25 @@ from typing import Any
 import gradio as gr
 
 from playground.core.decoding import Decoding, InvalidSetting, parse_decoding
+from playground.core.refusal import Refused
 from playground.core.run import Run
 from playground.ui import presets
 from playground.ui.sentences import translated
-from playground.ui.session import read_run, read_tab, send
+from playground.ui.session import read_tab, send
 from playground.ui.stage import stage
-from playground.ui.streaming import REFUSALS, Service, refusal
-from playground.ui.tab_playground import LIVE, MODES, PRIVATE, WHO, missing, model_name, read_request, resumed
+from playground.ui.streaming import Service, refusal
+from playground.ui.tab_playground import (
+    AGAIN,
+    LIVE,
+    MODES,
+    PRIVATE,
+    WHO,
+    first_sight,
+    missing,
+    model_name,
+    read_request,
+    resumed,
+)
 from playground.ui.text import Words, choices, say
 
 PLACE = "compare"
@@ -79,7 +91,8 @@ def compare_tab(words: Words, service: Service, who: Any, model: Any, recorded: 
         **LIVE,
     )
     stop.click(lambda by: service.stop(read_tab(by), PLACE), who, None, js=WHO, queue=False, **PRIVATE)
-    live.ready(_resume(service, recorded), None, live, **LIVE)
+    first = live.ready(_first_sight(service, recorded), None, live, queue=False, **PRIVATE)
+    first.then(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
     live.gap(_missing(service), None, live, queue=False, **PRIVATE)
     return CompareTab(live, prompt, mode, count, system, specs, names)
 
@@ -111,7 +124,7 @@ def _lane(words: Words, index: int, letter: str) -> tuple[Any, Any, Any]:
         )  # fmt: skip
     spec = words.make(
         gr.Textbox, {"label": lambda t: t("compare.settings_of").format(letter=letter)},
-        value=_spec(FIRST_LANES[index]), max_lines=1, max_length=500, elem_classes=["spec"],
+        value=_spec(FIRST_LANES[index]), max_lines=1, max_length=40_000, elem_classes=["spec"],
     )  # fmt: skip
     name.input(
         lambda chosen: _spec(chosen) if chosen in presets.samplings() else gr.skip(), name, spec, **PRIVATE
@@ -155,7 +168,7 @@ def _generate(service: Service) -> Callable[..., Iterator[str]]:
         tab = read_tab(asked_by)
         try:
             lanes = read_lanes(shown, names, specs, count, tab.language)
-        except REFUSALS as error:
+        except Refused as error:
             yield send(refusal(error, tab))
             return
         yield from service.generate(tab, PLACE, model_name(model), read_request(prompt, mode, system, lanes))
@@ -186,11 +199,18 @@ def read_lanes(shown: Any, names: Any, specs: Any, count: Any, language: str) ->
     return tuple(lanes)
 
 
-def _resume(service: Service, recorded: Run | None) -> Callable[..., Iterator[str]]:
-    def resume(event: gr.EventData) -> Iterator[str]:
-        yield from resumed(service, read_tab(event._data), PLACE, read_run(event._data), recorded)
+def _resume(service: Service) -> Callable[..., Iterator[str]]:
+    def resume(asked_by: Any) -> Iterator[str]:
+        yield from resumed(service, PLACE, asked_by)
 
     return resume
+
+
+def _first_sight(service: Service, recorded: Run | None) -> Callable[..., Any]:
+    def show(event: gr.EventData) -> Any:
+        return first_sight(service, PLACE, event._data, recorded)
+
+    return show
 
 
 def _missing(service: Service) -> Callable[..., str]:

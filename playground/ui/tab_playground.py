@@ -10,23 +10,29 @@ from typing import Any
 
 import gradio as gr
 
+from playground.backends.hosted import HostedRun
+from playground.core.refusal import Refused
 from playground.core.request import Request
 from playground.core.run import Run
 from playground.ui import presets
 from playground.ui.controls import Controls, controls, read_decoding
-from playground.ui.session import Tab, read_run, read_tab, send
+from playground.ui.session import read_run, read_tab, send
 from playground.ui.stage import stage
-from playground.ui.streaming import REFUSALS, Service, refusal, suggests
+from playground.ui.streaming import Service, refusal, suggests
 from playground.ui.text import Words, choices
 from playground.views.packets import events_packet, recorded_packet
 
 PLACE = "run"
 MODES = ("chat", "raw")
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-LIVE: dict[str, Any] = {**PRIVATE, "concurrency_limit": 8, "trigger_mode": "multiple"}
+LIVE: dict[str, Any] = {**PRIVATE, "concurrency_limit": None, "trigger_mode": "multiple"}
+"""Handlers that wait, for a model or for tokens: one visitor's wait must not be the next one's."""
 
 WHO = "(...given) => [...given.slice(0, -1), window.firstToken?.who() ?? '']"
 """Puts the tab's token and language in the place of the last input."""
+
+AGAIN = "() => [window.firstToken?.who('%s') ?? '']"
+"""The same, with the run that the stage showed last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,8 @@ def playground_tab(words: Words, service: Service, who: Any, recorded: Run | Non
     asked = [model, prompt, mode, system, *settings.inputs(), who]
     generate.click(_generate(service), asked, live, js=WHO, **LIVE)
     stop.click(_stop(service), who, None, js=WHO, queue=False, **PRIVATE)
-    live.ready(_resume(service, recorded), None, live, **LIVE)
+    first = live.ready(_first_sight(service, PLACE, recorded), None, live, queue=False, **PRIVATE)
+    first.then(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
     live.gap(_missing(service), None, live, queue=False, **PRIVATE)
     _switching(service, model, offer, live, who)
     _suggesting(service, model, settings)
@@ -129,7 +136,7 @@ def _generate(service: Service) -> Callable[..., Iterator[str]]:
         tab = read_tab(asked_by)
         try:
             request = read_request(prompt, mode, system, (read_decoding(settings, tab.language),))
-        except REFUSALS as error:
+        except Refused as error:
             yield send(refusal(error, tab))
             return
         yield from service.generate(tab, PLACE, model_name(model), request)
@@ -144,33 +151,47 @@ def _stop(service: Service) -> Callable[..., None]:
     return stop
 
 
-def resumed(
-    service: Service, tab: Tab, place: str, run_id: str | None, recorded: Run | None
-) -> Iterator[str]:
-    """What a page that has just opened sees: its own run again, else a recorded one."""
-    run = service.runs.get(tab.key(place), run_id) if tab.token and run_id else None
+def own_run(service: Service, place: str, data: object) -> HostedRun | None:
+    """The run that the page names, if it is its own and still kept."""
+    tab, run_id = read_tab(data), read_run(data)
+    return service.runs.get(tab.key(place), run_id) if tab.token and run_id else None
+
+
+def first_sight(service: Service, place: str, data: object, recorded: Run | None) -> Any:
+    """What a page that has just opened sees at once: a recorded run, unless its own will come."""
+    if recorded is None or own_run(service, place, data) is not None:
+        return gr.skip()
+    return send(recorded_packet(recorded.events))
+
+
+def _first_sight(service: Service, place: str, recorded: Run | None) -> Callable[..., Any]:
+    def show(event: gr.EventData) -> Any:
+        return first_sight(service, place, event._data, recorded)
+
+    return show
+
+
+def resumed(service: Service, place: str, asked_by: object) -> Iterator[str]:
+    """The page's own run again, from its first event on; nothing where it has none."""
+    run = own_run(service, place, asked_by)
     if run is not None:
-        yield from service.follow(tab, run)
-    elif recorded is not None:
-        yield send(recorded_packet(recorded.events))
+        yield from service.follow(read_tab(asked_by), run)
 
 
-def _resume(service: Service, recorded: Run | None) -> Callable[..., Iterator[str]]:
-    def resume(event: gr.EventData) -> Iterator[str]:
-        tab = read_tab(event._data)
-        yield from resumed(service, tab, PLACE, read_run(event._data), recorded)
-        yield from service.introduce(tab)
+def _resume(service: Service) -> Callable[..., Iterator[str]]:
+    def resume(asked_by: Any) -> Iterator[str]:
+        yield from resumed(service, PLACE, asked_by)
+        yield from service.introduce(read_tab(asked_by))
 
     return resume
 
 
 def missing(service: Service, place: str, data: Any) -> str:
     """The events that a page has noticed to lack, as far as the run has got."""
-    tab, run_id = read_tab(data), read_run(data)
     first = data.get("from") if isinstance(data, dict) else None
-    run = service.runs.get(tab.key(place), run_id) if tab.token and run_id else None
+    run = own_run(service, place, data)
     if run is None or not isinstance(first, int) or first < 0:
-        return send(events_packet(run_id or "", 0, ()))
+        return send(events_packet(read_run(data) or "", 0, ()))
     return send(events_packet(run.id, first, run.run.events[first:]))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from playground.core.decoding import InvalidSetting
+from playground.core.decoding import InvalidSetting, validated
 from playground.ui.controls import read_decoding
 from playground.ui.presets import spec_of
 from playground.ui.tab_compare import CompareTab
@@ -19,7 +19,7 @@ def wire_to_compare(playground: PlaygroundTab, compare: CompareTab, tabs: Any) -
 
     def carry(prompt: Any, mode: Any, system: Any, *settings: Any) -> list[Any]:
         try:
-            decoding = read_decoding(settings)
+            decoding = validated(read_decoding(settings))
         except InvalidSetting:  # Compare opens with its own settings; Generate says what is wrong
             return [prompt, mode, system, *[gr.skip()] * 3, gr.update(selected="compare")]
         filled = [decoding.max_new_tokens, "own", spec_of(decoding)]

@@ -257,6 +257,38 @@ def test_a_record_beyond_its_bytes_ends_with_a_sentence(scripted):
     assert 5 < len(run.run.lanes[0].steps) < 30
 
 
+def test_the_records_of_all_running_runs_together_are_bounded(scripted):
+    """Many runs below the limit of one: the largest ends, the others go on."""
+    bytes_limit = 100_000
+    runs = Runs(bytes_limit=bytes_limit)
+    backends = [scripted(1000, by_hand=True) for _ in range(6)]
+    made = [runs.start(f"session {i}", backend, Request()) for i, backend in enumerate(backends)]
+    for _ in range(15):
+        for run, backend in zip(made, backends, strict=True):
+            before = len(run.run.events)
+            backend.go()
+            until(lambda run=run, before=before: run.done or len(run.run.events) > before)
+            assert runs._bytes() <= bytes_limit + 2 * 1300
+    ended = [run for run in made if run.done]
+    assert ended
+    assert {run.run.failed.message for run in ended} == {hosted_run._TOO_LARGE}
+    for i in range(6):
+        runs.forget(f"session {i}")
+
+
+def test_a_refused_start_stops_nothing(scripted):
+    runs = Runs(runs_limit=2)
+    mine = scripted(9, by_hand=True)
+    old = runs.start("me", mine, Request())
+    runs.start("you", scripted(9, by_hand=True), Request())
+    with pytest.raises(BackendError, match="Too many runs"):
+        runs.start("me", scripted(1), Request())
+    assert not old.control.stopped
+    mine.go(9)
+    assert len(read_all(old)) == 12
+    runs.forget("you")
+
+
 def test_runs_are_bounded_and_running_ones_of_others_are_never_dropped(scripted):
     runs = Runs(runs_limit=3)
     live = runs.start("live", scripted(9, by_hand=True), Request())
@@ -303,6 +335,7 @@ def test_two_hundred_sessions_are_freed(scripted):
     """Case 23: 200 sessions of 50 steps; what is kept is bounded, and gone after forgetting."""
     bytes_limit = 2 * 2**20
     runs = Runs(bytes_limit=bytes_limit)
+    threads = threading.active_count()
     tracemalloc.start()
     try:
         gc.collect()
@@ -313,47 +346,8 @@ def test_two_hundred_sessions_are_freed(scripted):
         assert len(runs) < 50
         for i in range(200):
             runs.forget(f"session {i}")
-        until(lambda: threading.active_count() < 10)
+        until(lambda: threading.active_count() <= threads + 1)  # the janitor may still be leaving
         gc.collect()
         assert tracemalloc.get_traced_memory()[0] - base < 300_000
     finally:
         tracemalloc.stop()
-
-
-def test_inline_the_first_reader_drives_and_a_second_one_watches(scripted):
-    runs = Runs(threaded=False)
-    backend = scripted(20)
-    run = runs.start("me", backend, Request())
-    assert backend.forwards == 0
-    driver = run.follow(interval_seconds=0)
-    assert len(next(driver)[1]) == 1
-    watcher = run.follow()
-    assert len(next(watcher)[1]) == 1
-    rest = [event for _, batch in driver for event in batch]
-    assert len(rest) == 22
-    assert [event for _, batch in watcher for event in batch] == rest
-    assert run.done
-
-
-def test_inline_a_closed_page_ends_the_run(scripted):
-    runs = Runs(threaded=False)
-    backend = scripted(20)
-    run = runs.start("me", backend, Request())
-    follower = run.follow(interval_seconds=0)
-    for _ in range(5):
-        next(follower)
-    follower.close()
-    assert run.done
-    assert backend.forwards == 3
-    assert backend.closed.is_set()
-    assert run.run.lanes[0].finish_reason == "cancelled"
-
-
-def test_inline_a_run_that_was_never_read_can_be_stopped(scripted):
-    runs = Runs(threaded=False)
-    backend = scripted(20)
-    run = runs.start("me", backend, Request())
-    assert runs.stop("me")
-    assert read_all(run) == run.run.events
-    assert run.run.failed.message == hosted_run._STOPPED_EARLY
-    assert backend.forwards == 0

@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import time
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.backends.replay import ReplayBackend
+from playground.engine.progress import Progress
 from tests.browser.conftest import RUN_STEPS, made_run
 
 pytestmark = pytest.mark.browser
@@ -42,6 +44,29 @@ def test_first_sight_is_a_recorded_run(open_page: Any, replaying: Any) -> None:
     assert wait_steps(page, 24) == 24
     expect(page.get_by_role("textbox", name="Prompt", exact=True)).to_be_visible()
     assert page.evaluate("sessionStorage.getItem('first-token.run.run')") is None
+
+
+def test_twelve_visitors_see_the_recorded_run_while_the_model_loads(
+    open_page: Any, serving: Any, recorded_folder: Any
+) -> None:
+    """Nobody's first sight waits for the model, or for the others who do; then all are answered."""
+    loaded = threading.Event()
+
+    def load(name: str, report: Any) -> Any:
+        report(Progress("download", 2**20, 4 * 2**20))
+        loaded.wait(120)
+        return ReplayBackend(made_run(RUN_STEPS), None)
+
+    served = serving(load, (), recorded_folder)
+    pages = [open_page(served.url) for _ in range(12)]
+    for page in pages:
+        assert wait_steps(page, 24) == 24
+        expect(page.get_by_role("status").filter(has_text="Downloading the model")).to_be_visible()
+    loaded.set()
+    for page in pages:
+        page.wait_for_function("document.querySelector('#device-chip .chip').textContent.includes('fp32')")
+        start(page)
+        assert wait_steps(page, RUN_STEPS) == RUN_STEPS
 
 
 def test_tokens_arrive_one_after_another(open_page: Any, replaying: Any) -> None:
@@ -80,6 +105,7 @@ def test_another_tab_cannot_have_the_run(open_page: Any, replaying: Any, reload:
 
 
 def test_stop_then_generate_at_once_ten_times(open_page: Any, replaying: Any) -> None:
+    """Case 20."""
     page = open_page(replaying.url)
     start(page)
     old = wait_new_run(page, None)
@@ -126,6 +152,7 @@ def test_a_bad_setting_is_a_sentence_and_the_run_stays(open_page: Any, replaying
 
 
 def test_a_model_that_cannot_be_loaded_is_taken_back(open_page: Any, replaying: Any) -> None:
+    """Case 29: the running model stays."""
     page = open_page(replaying.url)
     wait_steps(page, 24)
     picker = page.get_by_role("combobox", name="Model")
@@ -238,6 +265,7 @@ def test_tabs_keep_their_stage(open_page: Any, replaying: Any) -> None:
 def test_a_fast_replay_arrives_within_a_second_of_its_end(
     open_page: Any, serving: Any, recorded_folder: Any
 ) -> None:
+    """Case 21: 2,000 tokens at 200 a second, through the server."""
     served = serving(
         lambda name, report: ReplayBackend(made_run(2000), 200.0), ("tests/made",), recorded_folder
     )
@@ -256,6 +284,7 @@ def test_a_fast_replay_arrives_within_a_second_of_its_end(
 
 
 def test_a_closed_page_costs_no_forward(open_page: Any, serving: Any, recorded_folder: Any) -> None:
+    """Case 20: closing the tab stops the run."""
     from tests.ui.conftest import Echo
 
     backend = Echo(pause_seconds=0.05)
@@ -276,6 +305,7 @@ def test_a_closed_page_costs_no_forward(open_page: Any, serving: Any, recorded_f
 def test_three_long_runs_leave_the_page_as_large_as_one(
     open_page: Any, serving: Any, recorded_folder: Any
 ) -> None:
+    """Case 21."""
     served = serving(
         lambda name, report: ReplayBackend(made_run(2000), None), ("tests/made",), recorded_folder
     )

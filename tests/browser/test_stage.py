@@ -170,6 +170,7 @@ def test_a_run_is_shown_with_names_and_both_probabilities(stage: Any) -> None:
 
 
 def test_the_finding_comes_first_and_keeps_prefill_and_decode_apart(stage: Any) -> None:
+    """Cases 24 and 31."""
     page = stage()
     send(page, packet([started(), Prefilling("r", 256, 2000, 1.2)]))
     assert page.locator(".ft-lead").inner_text() == "Reading 2,000 tokens: 256 done after 1.2 s"
@@ -177,6 +178,18 @@ def test_the_finding_comes_first_and_keeps_prefill_and_decode_apart(stage: Any) 
     assert page.locator(".ft-lead").inner_text() == "4 tokens read in 100 ms, then 37 more, one every 30 ms"
     rates = page.locator(".ft-sub").inner_text()
     assert "prefill 40.0 tok/s, decode 33.3 tok/s, 95th percentile 30 ms" in rates
+
+
+def test_rates_are_shown_while_the_run_goes_on(stage: Any) -> None:
+    """Case 24: the decode rate stands there long before the end."""
+    page = stage()
+    send(
+        page,
+        packet(
+            [started(), Prefilling("r", 4, 4, 0.1), prefilled(), *(step(i, token(" a")) for i in range(5))]
+        ),
+    )
+    assert "decode 33.3 tok/s" in page.locator(".ft-sub").inner_text()
 
 
 def test_bytes_are_those_of_the_record_at_the_cursor(stage: Any) -> None:
@@ -226,6 +239,7 @@ def test_gaps_are_asked_for_overlaps_ignored_and_another_run_replaces(stage: Any
 def test_pieces_of_one_character_are_grouped_and_show_their_bytes(
     stage: Any, pieces: Any, joined: str
 ) -> None:
+    """Case 1."""
     page = stage()
     whole = b"".join(bytes.fromhex(p.bytes) for p in pieces)
     assert whole.decode() == joined
@@ -242,6 +256,7 @@ def test_pieces_of_one_character_are_grouped_and_show_their_bytes(
 
 
 def test_white_space_is_visible_and_copies_as_it_was(stage: Any) -> None:
+    """Case 4."""
     page = stage()
     parts = ["a", "\n\n", "    b", "\t", "\x07"]
     steps = [step(i, token(part)) for i, part in enumerate(parts)]
@@ -254,6 +269,7 @@ def test_white_space_is_visible_and_copies_as_it_was(stage: Any) -> None:
 
 
 def test_nothing_from_a_model_is_ever_markup(stage: Any) -> None:
+    """Case 7."""
     page = stage()
     begin = started(token(NASTY), notes=(Note("other", NASTY), Note("raw_adds", "", NASTY)))
     events: list[Event] = [begin, prefilled(), step(0, token(NASTY)), finished(NASTY)]
@@ -287,6 +303,7 @@ def test_a_stop_string_is_not_in_the_text_but_its_steps_are(stage: Any) -> None:
 
 
 def test_a_lone_space_at_the_end_of_the_prompt_is_warned_about(stage: Any) -> None:
+    """Case 6."""
     page = stage()
     send(page, packet([started(token("cat"), token(" ")), prefilled(2)]))
     assert page.get_by_text("ends with a token that is only a space").is_visible()
@@ -310,6 +327,7 @@ def test_greedy_says_so_and_has_no_needle(stage: Any) -> None:
 
 
 def test_two_thousand_steps_at_two_hundred_a_second_are_there_within_a_second(stage: Any) -> None:
+    """Case 21: no step lost, and the page within a second of the last packet."""
     page = stage()
     words = [f" w{i}" for i in range(2000)]
     events = whole_run(words)
@@ -357,6 +375,7 @@ def test_a_thousand_updates_reuse_what_is_there(stage: Any) -> None:
 
 
 def test_three_runs_in_a_row_leave_the_page_as_large_as_one(stage: Any) -> None:
+    """Case 21: the memory of the page stays flat."""
     page = stage()
     sizes = []
     for run in ("a", "b", "c"):
@@ -467,6 +486,96 @@ def test_an_error_and_a_loading_line_stand_where_the_result_would(stage: Any) ->
     assert not page.get_by_role("status").is_visible()
 
 
+def top(page: Any, selector: str) -> float:
+    return float(page.locator(selector).first.evaluate("node => node.getBoundingClientRect().top"))
+
+
+def test_a_loading_line_and_longer_numbers_move_nothing(stage: Any) -> None:
+    page = stage()
+    rare = step(
+        1, token(" rare", 7), raw=3e-6, raw_rank=41_234, processed_probability=4.2e-7, kept_count=49_152
+    )
+    send(page, packet([started(), prefilled(), step(0, token("A")), rare]))
+    held = (".ft-answer", ".ft-card-timeline", ".ft-rows", ".ft-card-memory")
+    before = [top(page, selector) for selector in held]
+    send(page, {"seq": 1, "progress": {"sentence": "Fetching", "done_bytes": 1, "total_bytes": 9}})
+    assert page.get_by_role("status").is_visible()
+    assert [top(page, selector) for selector in held] == before
+    tokens(page).nth(0).click()
+    assert [top(page, selector) for selector in held] == before
+
+
+def test_the_end_is_said_in_words_and_named_on_hover(stage: Any) -> None:
+    page = stage()
+    last = step(1, token("<|im_end|>", 2, special=True), "")
+    send(page, packet([started(), prefilled(), step(0, token("Yes")), last, finished("Yes", "stop_token")]))
+    end = tokens(page).nth(1)
+    assert end.inner_text() == "end of answer" and end.get_attribute("title") == "<|im_end|>"
+    assert end.get_attribute("aria-label").startswith("<|im_end|>, probability")
+    assert copied(page) == "Yes"
+    end.click()
+    assert page.locator(".ft-card-candidates .ft-token-big").inner_text() == "<|im_end|>"
+
+
+def test_a_number_is_never_parted_from_its_unit(stage: Any) -> None:
+    page = stage(width=700)
+    send(page, packet(whole_run([" a"] * 38)))
+    for value in page.locator(".ft-headline .ft-value, .ft-why .ft-value").all():
+        assert value.evaluate("node => node.getClientRects().length") == 1
+
+
+def test_nothing_is_worked_out_from_a_prediction_that_is_not_there(stage: Any) -> None:
+    page = stage()
+    send(page, packet([started(), prefilled(), step(0, token("A"), kv_predicted_bytes=None)]))
+    card = page.get_by_role("region", name="KV cache").inner_text()
+    assert "Predicted –" in card and "MHA" not in card and "0 B" not in card
+
+
+@pytest.mark.parametrize("u", [0.0, 0.9995])
+def test_the_needle_and_its_number_stay_on_the_strip(stage: Any, u: float) -> None:
+    page = stage()
+    send(page, packet([started(), prefilled(), step(0, token("A"), draw=u)]))
+    inside = page.evaluate(
+        """() => {
+          const of = (s) => document.querySelector(s).getBoundingClientRect();
+          const [strip, value] = [of('.ft-strip'), of('.ft-needle-value')];
+          return value.left >= strip.left && value.right <= strip.right;
+        }"""
+    )
+    assert inside
+
+
+def test_very_small_probabilities_keep_to_their_columns(stage: Any) -> None:
+    page = stage()
+    many = tuple(Candidate(token(f" word{i}", 500 + i), math.log(0.00058), 4.7e-4) for i in range(12))
+    rare = Candidate(token(" rare", 7), math.log(3e-6), 4.2e-7)
+    how: dict[str, Any] = {"raw": 3e-6, "raw_rank": 41_234, "kept_count": 49_152}
+    send(page, packet([started(), prefilled(), step(0, token(" rare", 7), candidates=(*many, rare), **how)]))
+    over = page.locator(".ft-rows .ft-row:not([hidden]) .ft-number").evaluate_all(
+        "cells => cells.filter((c) => c.scrollWidth > c.clientWidth).map((c) => c.textContent)"
+    )
+    assert over == []
+
+
+def test_the_tip_of_a_very_long_token_still_says_its_probability(stage: Any) -> None:
+    page = stage()
+    send(page, packet([started(), prefilled(), step(0, token("long" * 60))]))
+    tokens(page).first.hover()
+    said = page.locator(".ft-tip").inner_text()
+    assert "…" in said and "75.0 % after settings" in said and len(said) < 120
+
+
+def test_a_tapped_token_stays_above_the_sheet(stage: Any) -> None:
+    page = stage("quiet", 390, 844, has_touch=True, is_mobile=True)
+    send(page, packet(whole_run([" force"] * 60)))
+    page.evaluate("scrollTo(0, document.querySelector('.ft-answer').getBoundingClientRect().bottom - 844)")
+    tokens(page).nth(59).tap()
+    assert page.evaluate(
+        """() => document.querySelector('.ft-token[aria-current]').getClientRects()[0].bottom
+             <= document.querySelector('.ft-sheet').getBoundingClientRect().top"""
+    )
+
+
 def test_language_changes_in_place_and_keeps_the_cursor(stage: Any) -> None:
     page = stage()
     send(page, packet(whole_run([" a"] * 9)))
@@ -505,6 +614,13 @@ def test_lanes_show_where_they_part_and_every_fork_can_be_opened(stage: Any) -> 
     fork.get_by_role("button", name="Balanced, token 3").click()
     assert "Balanced leaves Run A at token 3" in fork.inner_text() and "has left already" in fork.inner_text()
     assert page.evaluate("firstTokenStage.counters.painted") == 9
+
+
+def test_a_lane_named_after_a_preset_is_called_so_in_the_language_of_the_page(stage: Any) -> None:
+    page = stage("quiet&layout=compare&lang=zh")
+    send(page, packet(lanes_run()))
+    assert page.get_by_role("region", name="均衡", exact=True).count() == 1
+    assert page.get_by_role("region", name="并列运行 C").count() == 1
 
 
 def test_a_phone_swipes_the_lanes_inside_their_row(stage: Any) -> None:

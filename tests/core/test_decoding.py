@@ -174,3 +174,23 @@ def test_lanes_with_different_seeds_are_independent():
 
 def test_a_fresh_seed_is_a_valid_one():
     assert all(0 <= fresh_seed() < 1_000_000 for _ in range(100))
+
+
+@pytest.mark.parametrize(
+    ("spec", "stop"),
+    [
+        ("stop=END", ("END",)),
+        ("stop=a,stop=b", ("a", "b")),
+        ('stop=" a, b\\n",seed=1', (" a, b\n",)),
+        ('stop="\\"",stop="x"', ('"', "x")),
+        ('stop=say "x"', ('say "x"',)),
+    ],
+)
+def test_stop_strings_of_a_spec(spec, stop):
+    assert parse_decoding(spec).stop == stop
+
+
+@pytest.mark.parametrize("spec", ['stop="', 'stop="a', 'stop="a"b', "stop=", 'stop=""'])
+def test_a_stop_string_that_is_none_is_one_sentence(spec):
+    with pytest.raises(InvalidSetting):
+        parse_decoding(spec)

@@ -8,9 +8,10 @@ import pytest
 
 from playground.core.compare import first_divergence, lanes_first_divergence
 from playground.core.decoding import Decoding
+from playground.core.events import Failed
 from playground.core.metrics import distinct, mean_surprisal_bits, percentile_95, surprisal_bits, timing
 from playground.core.report import comparison, generation
-from playground.core.run import fold
+from playground.core.run import Run, fold
 
 
 def test_the_decode_rate_does_not_contain_the_prefill(run_of):
@@ -145,3 +146,10 @@ def test_a_run_without_steps_is_reported_too(run_of):
     report = generation(run_of([], finish=False))
     assert (report["text"], report["steps"], report["finish_reason"]) == ("", [], None)
     assert report["kv_cache"]["tokens"] == 4
+
+
+def test_a_run_that_never_began_reports_its_failure():
+    failed = fold([Failed("r", None, "The prompt is empty; type something.", 0.0)])
+    for report in (generation(failed), comparison(failed)):
+        assert report == {"error": "The prompt is empty; type something."}
+    assert generation(Run())["error"].endswith(".")

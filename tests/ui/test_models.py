@@ -18,11 +18,13 @@ def wait(models: Models, name: str | None = None) -> Any:
             return ready.value
 
 
-def loading(calls: list[str]) -> Any:
+def loading(calls: list[str], **broken: Exception) -> Any:
     def load(name: str, report: Any) -> Any:
         calls.append(name)
         if name == "bad":
             raise CannotLoad("It is broken.")
+        if name in broken:
+            raise broken[name]
         return f"backend of {name}"
 
     return load
@@ -37,6 +39,7 @@ def test_a_model_is_loaded_once() -> None:
 
 
 def test_a_failure_is_told_and_tried_again_and_the_running_model_stays() -> None:
+    """Case 29."""
     calls: list[str] = []
     models = Models(loading(calls), "a")
     wait(models)
@@ -53,10 +56,53 @@ def test_at_most_two_are_kept_the_default_always() -> None:
     models = Models(loading(calls), "a", ("a", "b", "c"))
     for name in ("a", "b", "c"):
         wait(models, name)
-    models.begin("a")
     assert models.loaded("a") is not None
     assert models.loaded("c") is not None
     assert models.loaded("b") is None
+
+
+def test_a_failed_load_takes_no_place_of_a_model_that_is_there() -> None:
+    """Case 29: the model that was picked before stays loaded, whatever was tried after it."""
+    calls: list[str] = []
+    models = Models(loading(calls), "a", ("a", "b", "c"))
+    for name in ("a", "b"):
+        wait(models, name)
+    for _ in range(3):
+        with pytest.raises(CannotLoad):
+            wait(models, "bad")
+        wait(models, "a")
+    assert models.loaded("b") == "backend of b"
+    wait(models, "c")
+    assert [name for name in "abc" if models.loaded(name) is not None] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError(36, "File name too long"), "File name too long"),
+        (RuntimeError("secret detail"), "RuntimeError"),
+    ],
+)
+def test_an_unexpected_error_is_a_sentence_and_logged(
+    error: Exception, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    models = Models(loading([], boom=error), "a")
+    with pytest.raises(CannotLoad) as raised:
+        wait(models, "boom")
+    assert str(raised.value).startswith(f"'boom' could not be loaded ({reason}); nothing was changed")
+    assert "secret" not in str(raised.value)
+    assert type(error).__name__ in caplog.text
+
+
+def test_a_default_that_failed_is_tried_again() -> None:
+    calls: list[str] = []
+    broken: dict[str, Exception] = {"a": CannotLoad("The network is down.")}
+    models = Models(lambda name, report: loading(calls, **broken)(name, report), "a")
+    with pytest.raises(CannotLoad):
+        wait(models)
+    broken.clear()
+    assert wait(models) == models.loaded() == "backend of a"
 
 
 def test_where_names_are_closed_only_the_list_is_accepted() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from playground import catalog
+from playground.engine.progress import CannotLoad
 from playground.ui.offer import multilingual, no_offer
 
 
@@ -43,6 +44,14 @@ def test_offline_asks_nobody_and_offers_what_lies_here(hub: SimpleNamespace) -> 
     assert hub.asked == 0
     hub.cached = "somewhere"
     assert offer() is not None
+
+
+def test_a_broken_copy_is_not_offered(hub: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(hub_id: str) -> None:
+        raise CannotLoad("The file model.safetensors is broken.")
+
+    monkeypatch.setattr("playground.engine.hub.cached", broken)
+    assert multilingual(offline=False)() is None
 
 
 def test_no_offer() -> None:

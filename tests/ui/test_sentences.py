@@ -1,14 +1,77 @@
 """Refusals of core and engine are said in Chinese too; the parts that were filled in stay."""
 
+import ast
 import math
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import playground
 from playground.core.decoding import Decoding, InvalidSetting, parse_decoding, validated
 from playground.ui.sentences import translated
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
+SHOWN = {"InvalidSetting", "RequestError", "BackendError", "CannotLoad", "Unreachable"}
+"""Refusals that the page shows; those of files and configs reach the command line alone."""
+
+
+def raised_sentences() -> Iterator[tuple[str, str]]:
+    """Every sentence that the layers below refuse with, as the source has it; “7” fills the gaps."""
+    root = Path(playground.__file__).parent
+    files = [file for part in ("core", "engine", "backends") for file in (root / part).rglob("*.py")]
+    for file in [*files, root / "ui" / "models.py"]:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in SHOWN and node.args:
+                sentence = _filled(node.args[0])
+                if len(sentence.replace("7", "")) > 20:  # else it is put together elsewhere: examples below
+                    yield f"{file.stem}:{node.lineno}", sentence
+
+
+def _filled(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_filled(value) for value in node.values)
+    return "7"
+
+
+RAISED = dict(raised_sentences())
+
+
+def test_the_sentences_are_found() -> None:
+    assert len(RAISED) > 50
+
+
+@pytest.mark.parametrize("place", RAISED)
+def test_every_refusal_is_said_in_chinese(place: str) -> None:
+    sentence = RAISED[place]
+    said = translated(sentence, "zh")
+    assert CHINESE.search(said), sentence
+    assert not re.search(r"nothing was changed|must be", said)
+    assert translated(sentence, "en") == sentence
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The prompt has 51,231 tokens and this model reads at most 8,192; shorten it.",
+        "The prompt has 400,001 characters; at most 400,000 are read.",
+        "The system prompt contains half of a surrogate pair, which is not text; remove it and try again.",
+        "'big/model' needs about 15 GiB of memory in float32 and 2.5 GiB are free on CPU, 2 cores; nothing was "
+        "changed: choose a smaller model, or --dtype bfloat16.",
+        "'tiny' lacks 3 of its weights (first: lm_head.weight); nothing was changed: fetch the model again, or "
+        "choose another.",
+        "'tiny' has weights of another shape than its config (first: a); nothing was changed: fetch the model "
+        "again, or choose another.",
+        "'x' could not be loaded (No space left on device); nothing was changed, and the log has the details.",
+    ],
+)
+def test_a_sentence_as_it_is_raised(sentence: str) -> None:
+    said = translated(sentence, "zh")
+    assert CHINESE.search(said)
+    assert not re.search(r"smaller|lacks|shape|prompt|tokens|characters", said)
 
 
 @pytest.mark.parametrize(

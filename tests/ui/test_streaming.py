@@ -2,15 +2,19 @@
 
 import json
 import threading
+from dataclasses import replace
 from typing import Any
 
+import gradio as gr
 import pytest
 
+from playground.core.control import Control
 from playground.core.decoding import GREEDY, Decoding
 from playground.core.request import Request
+from playground.core.run import fold
 from playground.engine.progress import CannotLoad, Progress
 from playground.ui.session import Tab
-from playground.ui.tab_playground import missing, resumed
+from playground.ui.tab_playground import first_sight, missing, resumed
 
 ASKED = Request("abcdefgh", (GREEDY,))
 
@@ -63,6 +67,7 @@ def test_stop_ends_the_run_and_keeps_its_steps(serviced: Any, echo: Any, packets
 
 def test_a_new_run_silences_the_old_stream(serviced: Any, echo: Any, packets: Any, tab: Tab) -> None:
     service = serviced(echo(pause_seconds=0.05))
+    list(service.introduce(tab))  # the model is there
     old = service.generate(tab, "run", None, ASKED)
     first = json.loads(next(old))
     new = packets(service.generate(tab, "run", None, ASKED))
@@ -114,7 +119,7 @@ def test_a_model_that_cannot_be_loaded_is_a_sentence(serviced: Any, packets: Any
 def test_a_reload_gets_the_run_from_its_first_event(serviced: Any, echo: Any, packets: Any, tab: Tab) -> None:
     service = serviced(echo())
     run = packets(service.generate(tab, "run", None, ASKED))[-1]["run"]
-    again = packets(resumed(service, tab, "run", run, None))
+    again = packets(resumed(service, "run", {"session": tab.token, "run": run}))
     assert len(events_of(again)) == 11
 
 
@@ -122,9 +127,73 @@ def test_nobody_else_gets_the_run(serviced: Any, echo: Any, packets: Any, tab: T
     service = serviced(echo())
     run = packets(service.generate(tab, "run", None, ASKED))[-1]["run"]
     stranger = Tab("f" * 32)
-    assert list(resumed(service, stranger, "run", run, None)) == []
     asked = {"session": stranger.token, "run": run, "from": 0}
+    assert list(resumed(service, "run", asked)) == []
     assert json.loads(missing(service, "run", asked))["events"] == []
+
+
+def test_a_recorded_run_is_there_at_once_but_not_in_the_way_of_an_own_one(
+    serviced: Any, echo: Any, packets: Any, tab: Tab
+) -> None:
+    service = serviced(loader=lambda name, report: threading.Event().wait(60))
+    recorded = fold(echo().stream(replace(ASKED, run="recorded"), Control()))
+    shown = json.loads(first_sight(service, "run", {"session": tab.token, "run": None}, recorded))
+    assert (shown["label"], len(shown["events"])) == ("recorded", 11)
+    own = service.runs.start(tab.key("run"), echo(), ASKED)
+    shown = first_sight(service, "run", {"session": tab.token, "run": own.id}, recorded)
+    assert shown == gr.skip()
+
+
+def test_a_stop_between_the_last_look_and_the_start_is_not_lost(
+    serviced: Any, echo: Any, packets: Any, tab: Tab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = echo(pause_seconds=0.05)
+    service = serviced(backend)
+    start, stopping = service.runs.start, []
+
+    def late(*asked: Any) -> Any:
+        stopping.append(threading.Thread(target=service.stop, args=(tab, "run")))
+        stopping[0].start()
+        stopping[0].join(0.1)
+        return start(*asked)
+
+    monkeypatch.setattr(service.runs, "start", late)
+    events = events_of(packets(service.generate(tab, "run", None, ASKED)))
+    assert events[-1]["event"] == "failed" or events[-1]["reason"] == "cancelled"
+    assert backend.forwards < 8
+
+
+def test_a_stop_that_arrives_after_a_later_generate_stops_nothing(
+    serviced: Any, echo: Any, packets: Any, tab: Tab
+) -> None:
+    """Case 20: Stop and Generate at 0 ms are two requests, and the second one may arrive first."""
+    service = serviced(echo(pause_seconds=0.01))
+    stream = service.generate(replace(tab, wish=7), "run", None, ASKED)
+    early = [next(stream) for _ in range(3)]
+    service.stop(replace(tab, wish=6), "run")
+    assert events_of(packets([*early, *stream]))[-1]["reason"] == "max_new_tokens"
+    late = packets(service.generate(replace(tab, wish=5), "run", None, ASKED))
+    assert not any("run" in packet for packet in late)
+
+
+def test_the_last_of_two_wishes_is_what_runs(
+    serviced: Any, echo: Any, packets: Any, tab: Tab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = serviced(echo(pause_seconds=0.02))
+    start, second = service.runs.start, []
+
+    def late(session: str, backend: Any, request: Request) -> Any:
+        if request.prompt == "first":
+            other = service.generate(tab, "run", None, Request("second", (GREEDY,)))
+            second.append(threading.Thread(target=lambda: list(other)))
+            second[0].start()
+            second[0].join(0.1)
+        return start(session, backend, request)
+
+    monkeypatch.setattr(service.runs, "start", late)
+    list(service.generate(tab, "run", None, Request("first", (GREEDY,))))
+    second[0].join(5)
+    assert service.runs.latest(tab.key("run")).run.started.request.prompt == "second"
 
 
 @pytest.mark.parametrize(
