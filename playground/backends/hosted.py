@@ -38,17 +38,19 @@ class Runs:
     def start(self, session: str, backend: Backend, request: Request) -> HostedRun:
         """Begin a run of `session`, which supersedes its running one without waiting for its end.
 
-        Raises `BackendError` where every place is taken by a running run; then nothing is stopped.
+        Raises `Refused` where the backend refuses the request at once, and `BackendError` where every
+        place is taken by a running run; then nothing is stopped.
         """
+        if not request.run or request.run in self._runs:
+            request = replace(request, run=secrets.token_urlsafe(16))
+        run = HostedRun(session, request, self._may_grow)
+        run.open(backend)
         with self._lock:
             self._make_room()
             self.stop(session)
-            if not request.run or request.run in self._runs:
-                request = replace(request, run=secrets.token_urlsafe(16))
-            run = HostedRun(session, request, self._may_grow)
             self._runs[run.id] = run
             self._keep_tended()
-        run.begin(backend)
+        run.begin()
         return run
 
     def get(self, session: str, run_id: str) -> HostedRun | None:

@@ -40,7 +40,7 @@ class HostedRun:
         self.control = Control()
         self.bytes = 0
         self.idle_since = self._began = monotonic()
-        self._request, self._may_grow = request, may_grow
+        self.request, self._may_grow = request, may_grow
         self._news = threading.Condition()
         self._readers = 0
         self._over = False
@@ -50,9 +50,19 @@ class HostedRun:
         """Whether the stream has ended; no event will come."""
         return self._over
 
-    def begin(self, backend: Backend) -> None:
-        """Drive the run on a thread of its own; called once."""
-        threading.Thread(target=self._drive, args=(backend,), name="run", daemon=True).start()
+    def open(self, backend: Backend) -> None:
+        """Hand the request to the backend, which may refuse it at once (`Refused`)."""
+        try:
+            self._stream = backend.stream(self.request, self.control)
+        except Refused:
+            raise
+        except Exception:
+            _log.exception("A run could not be opened.")
+            raise BackendError(_UNEXPECTED) from None
+
+    def begin(self) -> None:
+        """Drive the opened run on a thread of its own; called once."""
+        threading.Thread(target=self._drive, name="run", daemon=True).start()
 
     def stop(self) -> None:
         """No forward after the current one; returns at once."""
@@ -85,12 +95,10 @@ class HostedRun:
         if alone_seconds >= abandon_seconds:
             self.stop()
 
-    def _drive(self, backend: Backend) -> None:
+    def _drive(self) -> None:
         """Take the backend's events one by one; whatever happens, the run has an end."""
-        stream = None
         try:
-            stream = backend.stream(self._request, self.control)
-            for event in stream:
+            for event in self._stream:
                 self._add(event)
         except Refused as error:
             self._fail(str(error))
@@ -98,8 +106,8 @@ class HostedRun:
             _log.exception("A run failed.")
             self._fail(_UNEXPECTED)
         finally:
-            if stream is not None and hasattr(stream, "close"):
-                stream.close()
+            if hasattr(self._stream, "close"):
+                self._stream.close()
             self._end()
 
     def _add(self, event: Event) -> None:

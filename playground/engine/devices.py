@@ -112,15 +112,15 @@ def core_count() -> int:
         return cores
 
 
-def set_threads(wanted: int | None) -> int:
-    """Set torch's CPU threads to `wanted`, else to what leaves the page a core, and say how many.
+def set_threads(wanted: int | None, *, leave_a_core: bool = False) -> int:
+    """Set torch's CPU threads to `wanted`, else to the cores, and say how many.
 
-    With every core busy the small operations stall at OpenMP's barriers, and the page with them. Two
-    cores are both taken all the same: one thread alone does not fill the memory's bandwidth (a step
-    of the default model took 57 ms with one thread there and 35 ms with two).
+    `leave_a_core` is for a page that is watched from the same machine: with every core busy the small
+    operations stall at OpenMP's barriers. On 2 cores a step of the default model took 35 ms with two
+    threads and 57 with one while nothing else ran, and 79 and 62 with the page open in a browser.
     """
     cores = core_count()
-    threads = wanted or (cores if cores <= 2 else cores - 1)
+    threads = wanted or (max(1, cores - 1) if leave_a_core else cores)
     torch.set_num_threads(threads)
     return threads
 

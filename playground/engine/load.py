@@ -43,11 +43,13 @@ def load_model(
     dtype: str = "auto",
     offline: bool = False,
     progress: Report | None = None,
+    leave_a_core: bool = False,
 ) -> LoadedModel:
     """Load `name` (a catalog name, a Hub id, a folder, a GGUF file; None is the default model).
 
     `device` is auto, cpu, cuda, cuda:N or mps; `dtype` is auto, float32, bfloat16 or float16.
     `progress` is called with each step while files are fetched and read, also from another thread.
+    `leave_a_core` keeps one CPU core free for a page that is watched on the same machine.
     Raises `CannotLoad` with one sentence; whatever was loaded before stays untouched.
     """
     report = progress or silent
@@ -58,7 +60,7 @@ def load_model(
     report(Progress("load"))
     plan = _plan(source, place, dtype, may_spread=device == "auto")
     if place.type == "cpu":
-        devices.set_threads(settings.from_environment().threads)
+        devices.set_threads(settings.from_environment().threads, leave_a_core=leave_a_core)
     module, tokenizer = _read(plan)
     spec = kv_spec(module.config, plan.dtype)
     return LoadedModel(

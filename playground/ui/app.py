@@ -16,7 +16,7 @@ from playground.backends.hosted import Runs
 from playground.backends.protocol import Backend
 from playground.core.run import Run
 from playground.core.trace import BadTrace, load_trace
-from playground.engine.progress import Report
+from playground.engine.progress import Progress, Report
 from playground.ui import endpoints
 from playground.ui.models import Models
 from playground.ui.offer import Offer, multilingual, no_offer
@@ -115,12 +115,32 @@ def local_models(
 
 def _loader(device: str, dtype: str, offline: bool) -> Callable[[str, Report], Backend]:
     def load(name: str, report: Report) -> Backend:
+        tell = _in_terminal(name, report)
+        tell(Progress("import"))
         from playground.backends.local import LocalBackend  # the page opens before torch is imported
         from playground.engine.load import load_model
 
-        return LocalBackend(load_model(name, device=device, dtype=dtype, offline=offline, progress=report))
+        model = load_model(
+            name, device=device, dtype=dtype, offline=offline, progress=tell, leave_a_core=True
+        )
+        print(f"{name} is ready, {model.facts.dtype} on {model.facts.device_name}.", flush=True)
+        return LocalBackend(model)
 
     return load
+
+
+def _in_terminal(name: str, report: Report) -> Report:
+    """Also says each step on stdout, once as it begins and once when its size is known."""
+    said: set[tuple[str, bool]] = set()
+
+    def tell(progress: Progress) -> None:
+        report(progress)
+        step = (progress.step, progress.total_bytes is not None)
+        if step not in said:
+            said.add(step)
+            print(f"{name}: {progress.sentence()}", flush=True)
+
+    return tell
 
 
 def recorded_runs(folder: Path) -> tuple[Run | None, Run | None]:

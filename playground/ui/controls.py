@@ -74,6 +74,14 @@ def read_decoding(values: Sequence[Any], language: str = "en") -> Decoding:
     )
 
 
+def fields_of(decoding: Decoding) -> list[Any]:
+    """The reverse of `read_decoding`: the components' values that make `decoding`."""
+    stop = "\n".join(text.replace("\n", "\\n").replace("\t", "\\t") for text in decoding.stop)
+    seed = "" if decoding.seed is None else str(decoding.seed)
+    numbers = [getattr(decoding, name) for name in _SLIDERS]
+    return [decoding.strategy, *numbers, seed, decoding.max_new_tokens, stop]
+
+
 def controls(words: Words) -> Controls:
     """Build the block inside the current column."""
     strategy = words.make(

@@ -11,11 +11,12 @@ from typing import Any
 import gradio as gr
 
 from playground.backends.hosted import HostedRun
+from playground.core.decoding import Decoding
 from playground.core.refusal import Refused
 from playground.core.request import Request
 from playground.core.run import Run
 from playground.ui import presets
-from playground.ui.controls import Controls, controls, read_decoding
+from playground.ui.controls import Controls, controls, fields_of, read_decoding
 from playground.ui.session import read_run, read_tab, send
 from playground.ui.stage import stage
 from playground.ui.streaming import Service, refusal, suggests
@@ -74,6 +75,7 @@ def playground_tab(words: Words, service: Service, who: Any, recorded: Run | Non
     stop.click(_stop(service), who, None, js=WHO, queue=False, **PRIVATE)
     first = live.ready(_first_sight(service, PLACE, recorded), None, live, queue=False, **PRIVATE)
     first.then(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
+    live.ready(_as_asked(service), None, [prompt, mode, system, *settings.inputs()], queue=False, **PRIVATE)
     live.gap(_missing(service), None, live, queue=False, **PRIVATE)
     _switching(service, model, offer, live, who)
     _suggesting(service, model, settings)
@@ -180,10 +182,28 @@ def resumed(service: Service, place: str, asked_by: object) -> Iterator[str]:
 
 def _resume(service: Service) -> Callable[..., Iterator[str]]:
     def resume(asked_by: Any) -> Iterator[str]:
+        there = service.models.loaded(service.models.default) is not None
+        if there:
+            yield from service.introduce(read_tab(asked_by))
         yield from resumed(service, PLACE, asked_by)
-        yield from service.introduce(read_tab(asked_by))
+        if not there:
+            yield from service.introduce(read_tab(asked_by))
 
     return resume
+
+
+def _as_asked(service: Service) -> Callable[..., list[Any]]:
+    """After a reload the controls say again what the run on the page was asked with."""
+
+    def fill(event: gr.EventData) -> list[Any]:
+        run = own_run(service, PLACE, event._data)
+        if run is None:
+            return [gr.skip()] * (3 + len(fields_of(Decoding())))
+        asked = run.request
+        mode = "chat" if asked.chat else "raw"
+        return [asked.prompt, mode, asked.system or "", *fields_of(asked.lanes[0])]
+
+    return fill
 
 
 def missing(service: Service, place: str, data: Any) -> str:

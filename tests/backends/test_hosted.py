@@ -351,3 +351,19 @@ def test_two_hundred_sessions_are_freed(scripted):
         assert tracemalloc.get_traced_memory()[0] - base < 300_000
     finally:
         tracemalloc.stop()
+
+
+def test_a_refused_request_leaves_the_running_one_alone(runs, scripted):
+    """Bad input never loses a run: the session's running run goes on, and nothing new is kept."""
+
+    class Refusing(scripted):
+        def stream(self, request, control):
+            raise InvalidSetting("top_p must be a number from 0 to 1, not 2.")
+
+    backend = scripted(3, by_hand=True)
+    first = runs.start("me", backend, Request())
+    with pytest.raises(InvalidSetting):
+        runs.start("me", Refusing(), Request())
+    assert runs.latest("me") is first and not first.control.stopped and len(runs) == 1
+    backend.go(3)
+    assert read_all(first)[-1].reason == "max_new_tokens"

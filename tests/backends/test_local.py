@@ -71,12 +71,10 @@ def test_a_setting_out_of_range_is_named(backend):
         backend.stream(Request("hello", (Decoding(top_p=2),)), Control())
 
 
-def test_a_refusal_reaches_the_reader_of_a_hosted_run(backend, runs):
-    run = runs.start("a", backend, Request(""))
-    events = [event for _, batch in run.follow() for event in batch]
-    assert [type(event).__name__ for event in events] == ["Failed"]
-    assert "empty" in run.run.failed.message
-    assert run.run.failed.run == run.id
+def test_a_refused_request_starts_no_hosted_run(backend, runs):
+    with pytest.raises(BackendError, match="empty"):
+        runs.start("a", backend, Request(""))
+    assert runs.latest("a") is None
 
 
 def test_closing_the_page_holds_the_engine_and_a_reload_goes_on(backend, runs):

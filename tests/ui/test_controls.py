@@ -6,7 +6,7 @@ import pytest
 
 from playground.core.decoding import Decoding, InvalidSetting, parse_decoding, validated
 from playground.ui import presets
-from playground.ui.controls import DEFAULTS, read_decoding
+from playground.ui.controls import DEFAULTS, fields_of, read_decoding
 
 VALUES = ["sample", 0.7, 0, 0.9, 0.0, 1.0, "", 64, ""]
 
@@ -70,3 +70,12 @@ def test_spec_keeps_what_is_set(decoding: Decoding) -> None:
 
 def test_a_greedy_spec_leaves_out_what_does_not_act() -> None:
     assert presets.spec_of(Decoding(strategy="greedy", top_k=5, seed=9)) == "greedy"
+
+
+def test_the_controls_can_say_again_what_was_asked() -> None:
+    asked = Decoding(
+        strategy="sample", temperature=0.85, top_k=7, top_p=0.6, min_p=0.02, repetition_penalty=1.15,
+        seed=9, max_new_tokens=33, stop=("own fox", "a\n\nb\t"),
+    )  # fmt: skip
+    assert read_decoding(fields_of(asked)) == asked
+    assert read_decoding(fields_of(Decoding())) == Decoding()
