@@ -1,8 +1,7 @@
 """`first-token generate`: one answer, streamed to the terminal while it is made."""
 
 import sys
-from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,7 +17,7 @@ from playground.cli.running import (
 )
 from playground.cli.summary import details, model_line, sentence
 from playground.cli.terminal import say, whisper, write_json, write_text
-from playground.core.decoding import GREEDY, Decoding, validated
+from playground.core.decoding import chosen_decoding, validated
 from playground.core.events import Event
 from playground.core.report import generation
 from playground.core.request import Request
@@ -80,7 +79,7 @@ def generate(
     """
     sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
     common = {"repetition_penalty": repetition_penalty, "seed": seed, "max_new_tokens": max_new_tokens}
-    decoding = read_decoding(strategy, sampling, **common, stop=tuple(stop or ()))
+    decoding = validated(chosen_decoding(strategy, sampling, **common, stop=tuple(stop or ())))
     require_writable(trace)
     request = Request(prompt=read_prompt(prompt), lanes=(decoding,), chat=chat, system=system, top_n=top_n)
     run = follow(local_backend(model, device, dtype, offline), request, silent if as_json else _Writer())
@@ -89,18 +88,6 @@ def generate(
     if as_json:
         write_json(generation(run))
     return conclude(run, trace)
-
-
-def read_decoding(strategy: str | None, sampling: dict[str, Any], **common: Any) -> Decoding:
-    """The settings of the options; sampling options that were not given are None.
-
-    Raises `InvalidSetting`.
-    """
-    given = {name: value for name, value in sampling.items() if value is not None}
-    base = Decoding() if given or strategy == "sample" else GREEDY
-    if strategy is not None:
-        common["strategy"] = strategy
-    return validated(replace(base, **given, **common))
 
 
 def read_prompt(prompt: str) -> str:

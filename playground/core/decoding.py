@@ -5,6 +5,7 @@ Knows no logits; the engine's pipeline turns these values into stages.
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -92,6 +93,18 @@ def validated(decoding: Decoding) -> Decoding:
     if not isinstance(decoding.name, str) or len(decoding.name) > 200:
         raise InvalidSetting("The name of a lane must be text of at most 200 characters.")
     return decoding
+
+
+def chosen_decoding(strategy: str | None, sampling: Mapping[str, Any], **common: Any) -> Decoding:
+    """What a command or an HTTP call asks for: greedy, unless a sampling setting is given.
+
+    `sampling` settings that were not given are None. Not yet `validated`.
+    """
+    given = {name: value for name, value in sampling.items() if value is not None}
+    base = Decoding() if given or strategy == "sample" else GREEDY
+    if strategy is not None:
+        common["strategy"] = strategy
+    return replace(base, **given, **common)
 
 
 def parse_decoding(spec: str, base: Decoding = Decoding()) -> Decoding:

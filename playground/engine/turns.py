@@ -16,14 +16,10 @@ Result = TypeVar("Result")
 
 
 class Turns:
-    """A queue of forwards. `inline` runs them on the caller's thread instead.
+    """A queue of forwards."""
 
-    Inline is for places that lend the device to the calling thread only (ZeroGPU).
-    """
-
-    def __init__(self, *, inline: bool = False) -> None:
-        self._thread = None if inline else ThreadPoolExecutor(1, "forwards", initializer=self._note_thread)
-        self._lock = threading.RLock()
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "forwards", initializer=self._note_thread)
         self._ident: int | None = None
 
     def take(self, work: Callable[[], Result]) -> Result:
@@ -31,9 +27,8 @@ class Turns:
 
         Called within a turn (by a callback that runs the model itself), it runs at once.
         """
-        if self._thread is None or threading.get_ident() == self._ident:
-            with self._lock:
-                return work()
+        if threading.get_ident() == self._ident:
+            return work()
         return self._thread.submit(work).result()
 
     def _note_thread(self) -> None:

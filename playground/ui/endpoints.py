@@ -15,7 +15,7 @@ import gradio as gr
 
 from playground import catalog
 from playground.core import report
-from playground.core.decoding import Decoding, InvalidSetting, parse_decoding, validated
+from playground.core.decoding import Decoding, InvalidSetting, chosen_decoding, parse_decoding, validated
 from playground.core.refusal import Refused
 from playground.core.request import Request
 from playground.core.sizing import kv_report
@@ -38,19 +38,22 @@ def register(demo: gr.Blocks, service: Service) -> None:
 
     def generate(
         caller: gr.Request,
-        prompt: str, chat: bool = True, system: str | None = None, strategy: str = "greedy",
-        temperature: float = 0.7, top_k: int = 0, top_p: float = 0.9, min_p: float = 0.0,
-        typical_p: float = 1.0, repetition_penalty: float = 1.0, seed: int | None = None,
+        prompt: str, chat: bool = True, system: str | None = None, strategy: str | None = None,
+        temperature: float | None = None, top_k: int | None = None, top_p: float | None = None,
+        min_p: float | None = None, typical_p: float | None = None, repetition_penalty: float = 1.0,
+        seed: int | None = None,
         max_new_tokens: int = 64,
         stop: list[str] | None = None, top_n: int = 20, model: str | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """One answer with everything known of each step: `first-token generate --json`."""
-        values: Any = {
-            "strategy": strategy, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
-            "typical_p": typical_p, "repetition_penalty": repetition_penalty, "seed": seed,
-            "max_new_tokens": max_new_tokens, "stop": tuple(stop) if isinstance(stop, list) else stop or (),
+        sampling = {
+            "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "typical_p": typical_p,
         }  # fmt: skip
-        request = _request(prompt, (Decoding(**values),), chat, system, top_n)
+        decoding = chosen_decoding(
+            strategy, sampling, repetition_penalty=repetition_penalty, seed=seed,
+            max_new_tokens=max_new_tokens, stop=tuple(stop) if isinstance(stop, list) else stop or (),
+        )  # fmt: skip
+        request = _request(prompt, (decoding,), chat, system, top_n)
         return report.generation(calls.run(caller.session_hash, _name(model), request))
 
     def compare(

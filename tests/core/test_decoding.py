@@ -10,6 +10,7 @@ from playground.core.decoding import (
     Decoding,
     InvalidSetting,
     as_settings,
+    chosen_decoding,
     describe,
     parse_decoding,
     validated,
@@ -194,3 +195,10 @@ def test_stop_strings_of_a_spec(spec, stop):
 def test_a_stop_string_that_is_none_is_one_sentence(spec):
     with pytest.raises(InvalidSetting):
         parse_decoding(spec)
+
+
+def test_an_option_that_samples_asks_for_sampling():
+    assert chosen_decoding(None, {"temperature": None}, max_new_tokens=5) == replace(GREEDY, max_new_tokens=5)
+    assert chosen_decoding(None, {"temperature": 1.5}, seed=3) == Decoding(temperature=1.5, seed=3)
+    assert chosen_decoding("sample", {}) == Decoding()
+    assert chosen_decoding("greedy", {"temperature": 0.9}).greedy
