@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,6 @@ def keep_rows(cache: Any, rows: list[int]) -> None:
 
 def can_crop(cache: Any) -> bool:
     """Whether the end of this cache can be taken off again: every layer keeps all its positions."""
-    from transformers.cache_utils import DynamicLayer
-
     return all(type(layer) is DynamicLayer for layer in getattr(cache, "layers", [None]))
 
 
@@ -91,6 +90,9 @@ def crop(cache: Any, tokens: int) -> None:
 def _tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         yield value
+    elif type(value) is DynamicLayer and value.is_initialized:  # the usual kind hides nothing
+        yield value.keys
+        yield value.values
     elif isinstance(value, dict):
         yield from (t for item in value.values() for t in _tensors(item, depth + 1))
     elif isinstance(value, list | tuple):

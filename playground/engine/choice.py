@@ -132,11 +132,24 @@ class _Trail:
         self.numbers: list[torch.Tensor] = []
         self.alive: list[torch.Tensor] = []
         self._weights = self.probabilities
+        self._reshaped: torch.Tensor | None = None
+
+    def entropy(self) -> torch.Tensor:
+        """Of the raw distribution, in nats (0-dim)."""
+        mean = self.probabilities.dot(self.raw)
+        if mean.isnan():  # a candidate at -inf
+            mean = self.probabilities.dot(self.raw.clamp_min(-1e9))
+        return self.logsumexp - mean
 
     def note(self, name: str, scores: torch.Tensor, filters: bool) -> None:
         """Record `scores` as they left the stage; reshaping stages set what mass is measured under."""
         if not filters:
-            self._weights = scores.softmax(0)
+            self._reshaped = scores
+            possible = (scores > -torch.inf).sum()
+            self._add(name, possible, torch.ones_like(self.logsumexp), torch.ones_like(self.top))
+            return
+        if self._reshaped is not None:
+            self._weights, self._reshaped = self._reshaped.softmax(0), None
         kept = scores > -torch.inf
         mass = self._weights.dot(kept.to(self._weights.dtype)).clamp(max=1)
         self._add(name, kept.sum(), mass, kept[self.top])
@@ -164,11 +177,11 @@ def _parts(trail: _Trail, survivors: Survivors, chosen: torch.Tensor) -> dict[st
     processed = (live.double() - survivors.log_z).exp()
     rows = torch.cat([chosen[None], trail.top])
     scalars = {
-        "rank": (raw > raw[chosen]).sum() + (raw[:chosen] == raw[chosen]).sum() + 1,
+        "rank": _rank(trail, chosen),
         "logsumexp": logsumexp,
-        "raw_entropy": (logsumexp - trail.probabilities.dot(raw.clamp_min(-1e9))) / math.log(2),
+        "raw_entropy": trail.entropy() / math.log(2),
         "processed_entropy": -torch.xlogy(processed, processed).sum() / math.log(2),
-        "possible": (raw > -torch.inf).sum(),
+        "possible": logsumexp if trail.names else (raw > -torch.inf).sum(),
     }
     return {name: scalar[None] for name, scalar in scalars.items()} | {
         "stages": torch.stack(trail.numbers) if trail.numbers else raw.new_empty(0),
@@ -177,6 +190,15 @@ def _parts(trail: _Trail, survivors: Survivors, chosen: torch.Tensor) -> dict[st
         "raw_logprobs": raw[rows] - logsumexp,
         "processed": (survivors.scores[rows].double() - survivors.log_z).exp(),
     }
+
+
+def _rank(trail: _Trail, chosen: torch.Tensor) -> torch.Tensor:
+    """1 for the most probable, ties by id; read off the top where the chosen one is among it."""
+    place = (trail.top == chosen).nonzero()
+    if len(place):
+        return place[0, 0] + 1
+    raw = trail.raw
+    return (raw > raw[chosen]).sum() + (raw[:chosen] == raw[chosen]).sum() + 1
 
 
 def _to_host(parts: dict[str, torch.Tensor]) -> dict[str, list[float]]:

@@ -96,11 +96,12 @@ def ranked(row: torch.Tensor, among: torch.Tensor) -> tuple[torch.Tensor, torch.
 
 def highest(row: torch.Tensor, count: int) -> torch.Tensor:
     """Ids of the `count` highest of `row` in falling order, ties by id."""
-    values, order = torch.topk(row, min(count, len(row)))
-    edge = values[-1]
-    if int((row >= edge).sum()) > len(order):  # topk takes any of those that tie at its edge
-        above = (row > edge).nonzero()[:, 0]
-        order = torch.cat([above, (row == edge).nonzero()[: len(order) - len(above), 0]])
+    values, order = torch.topk(row, min(count + 1, len(row)))
+    if len(order) > count:
+        edge, order = values[count - 1], order[:count]
+        if values[count] == edge:  # topk takes any of those that tie at its edge
+            above = (row > edge).nonzero()[:, 0]
+            order = torch.cat([above, (row == edge).nonzero()[: count - len(above), 0]])
     order = order.sort().values
     return order[row[order].sort(descending=True, stable=True).indices]
 

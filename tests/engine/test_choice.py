@@ -132,6 +132,19 @@ def test_ties_at_the_edge_of_the_shown_go_to_the_lowest_ids() -> None:
     row = torch.zeros(5000)
     row[4000] = 1.0
     assert highest(row, 4).tolist() == [4000, 0, 1, 2]
+    row[4000], row[7] = 50.0, -1.0  # few near the best: left to topk
+    assert highest(row, 9).tolist() == [4000, 0, 1, 2, 3, 4, 5, 6, 8]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6), scale=st.sampled_from([0.1, 2.0, 12.0]), count=st.sampled_from([1, 20, 300])
+)
+def test_the_shown_are_the_head_of_a_full_sort(seed: int, scale: float, count: int) -> None:
+    row = (
+        (torch.randn(9000, generator=torch.Generator().manual_seed(seed)) * scale).to(torch.bfloat16).float()
+    )
+    assert highest(row, count).tolist() == row.sort(descending=True, stable=True).indices[:count].tolist()
 
 
 def test_a_draw_at_the_top_edge_beyond_a_head_that_holds_everything() -> None:
