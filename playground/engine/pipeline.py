@@ -107,6 +107,5 @@ def highest(row: torch.Tensor, count: int) -> torch.Tensor:
 
 
 def log_sum(row: torch.Tensor) -> torch.Tensor:
-    """The logarithm of the sum of exponentials of `row`, summed in fp64 (0-dim)."""
-    top = row.max()
-    return top.double() + (row - top).exp().sum(dtype=torch.float64).log()
+    """The logarithm of the sum of exponentials of `row`, in fp64 throughout (0-dim)."""
+    return row.double().logsumexp(0)
