@@ -11,13 +11,13 @@ const known = (value) => value !== null && value !== undefined && Number.isFinit
 /** A whole number with separated thousands. */
 export const count = (n) => (known(n) ? fixed(n, 0) : "–");
 
-/** A probability in per cent with `figures` significant figures; exactly 0 and 1 stay exact. */
+/** A probability in per cent with `figures` significant figures, or “< 0.01 %”; exactly 0 and 1 stay exact. */
 export function percent(p, figures = 3) {
   if (!known(p)) return "–";
   if (p === 0) return "0";
   if (p === 1) return "100 %";
   const value = p * 100;
-  if (value < 1e-3) return `${value.toExponential(1)} %`;
+  if (value < 0.01) return "< 0.01 %";
   if (Number(value.toPrecision(figures)) >= 100) return figures > 2 ? "> 99.9 %" : "> 99 %";
   return `${significant(value, figures)} %`;
 }
