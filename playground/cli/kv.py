@@ -18,7 +18,12 @@ Config = Annotated[
 ]
 Tokens = Annotated[int, typer.Option("--tokens", help="Tokens of each sequence.")]
 Sequences = Annotated[int, typer.Option("--sequences", help="Sequences held at once.")]
-KvDtype = Annotated[str, typer.Option("--dtype", help="auto (the config's own), float32, bfloat16, int8 ...")]
+KvDtype = Annotated[
+    str,
+    typer.Option(
+        "--dtype", help="Of the cache and of the weights: auto (the config's own), float32, int8 ..."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:

@@ -63,11 +63,6 @@ class CacheStore:
         crop(entry.cache, shared)
         return entry.cache, shared
 
-    def free(self, run: str) -> None:
-        """Forget the cache of `run`, if it is here."""
-        with self._lock:
-            self._entries.pop(run, None)
-
     def _held(self) -> int:
         return sum(entry.allocated_bytes for entry in self._entries.values())
 

@@ -56,7 +56,7 @@ class Scripted:
         return FACTS
 
     def tokenize(self, prompt: str, *, chat: bool, system: str | None) -> tuple[list[Token], list[bool]]:
-        raise NotImplementedError
+        raise AssertionError("no test of this ring tokenizes")
 
     def stream(self, request: Request, control: Control) -> Iterator[Event]:
         try:
