@@ -1,12 +1,14 @@
-"""Models that have a short name, and public configs for the KV arithmetic.
+"""Models that have a short name, shapes of known models, and accelerators, for the arithmetic.
 
-The names stand in `assets/models.toml`. Knows no torch and loads no model.
+The names stand in `assets/models.toml`; shapes and accelerators in `assets/shapes`, each with the place
+where its figures were read. Knows no torch and loads no model.
 """
 
 import json
 import os
 import re
 import tomllib
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,6 +31,12 @@ class UnknownConfig(Refused, ValueError):
     """A config that cannot be found or read; the message is one sentence."""
 
 
+class UnknownAccelerator(Refused, ValueError):
+    """An accelerator that is not in the table; the message is one sentence."""
+
+    wrong_use = True
+
+
 @dataclass(frozen=True, slots=True)
 class KnownModel:
     """A model with a short name. `hub` is its id on the Hugging Face Hub."""
@@ -48,7 +56,7 @@ class KnownModel:
 @cache
 def models() -> tuple[KnownModel, ...]:
     """The named models, the default first."""
-    known = [KnownModel(**entry) for entry in _file()["model"]]
+    known = [KnownModel(**entry) for entry in _file("models.toml")["model"]]
     return tuple(sorted(known, key=lambda model: not model.default))
 
 
@@ -65,17 +73,66 @@ def model(name: str) -> KnownModel | None:
 
 @dataclass(frozen=True, slots=True)
 class KnownConfig:
-    """The cache-relevant part of a public `config.json`; `hub` is where it stands."""
+    """The part of a public `config.json` that the arithmetic needs.
+
+    `hub` is its id on the Hub, `source` where the figures were read, `read` what stands there.
+    `parameters` is a published count, None where none was read; `parameters_source` is of that.
+    """
 
     name: str
     hub: str
+    title: str
+    source: str
+    read: str
     shape: dict[str, Any]
+    parameters: int | None = None
+    parameters_source: str = ""
 
 
 @cache
 def configs() -> tuple[KnownConfig, ...]:
-    """The named configs, in the file's order (about by size)."""
-    return tuple(KnownConfig(**entry) for entry in _file()["config"])
+    """The known shapes, by family and size."""
+    return tuple(KnownConfig(**entry) for entry in _file("shapes/configs.toml")["config"])
+
+
+def config(name: str) -> KnownConfig | None:
+    """The shape of that short name or Hub id, in any case of letters; None if unknown."""
+    wanted = name.strip().lower()
+    return next((c for c in configs() if wanted in (c.name, c.hub.lower())), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """A device's memory and speed as its maker prints them; `source` is where they were read.
+
+    A GB is counted as 10^9 bytes. `matrix_flops` is the dense 16-bit rate a second, None where it was not
+    read. `reported_bytes` is the memory that a driver counted on such a device, None where that was not read.
+    """
+
+    name: str
+    title: str
+    memory_bytes: int
+    bytes_per_second: int
+    matrix_flops: int | None
+    source: str
+    reported_bytes: int | None = None
+    note: str = ""
+
+
+@cache
+def accelerators() -> tuple[Accelerator, ...]:
+    """The known accelerators, in the file's order."""
+    return tuple(_accelerator(entry) for entry in _file("shapes/accelerators.toml")["accelerator"])
+
+
+def accelerator(name: str) -> Accelerator:
+    """The accelerator of that short name or title, in any case of letters; raises `UnknownAccelerator`."""
+    wanted = name.strip().lower()
+    found = next((a for a in accelerators() if wanted in (a.name, a.title.lower())), None)
+    if found is None:
+        names = ", ".join(known.name for known in accelerators())
+        raise UnknownAccelerator(f"No accelerator {name[:60]!r} is known; known are {names}.")
+    return found
 
 
 def kv_config(name: str) -> dict[str, Any]:
@@ -93,23 +150,34 @@ def kv_config(name: str) -> dict[str, Any]:
             return _read(file)
     if os.path.isdir(path):
         raise UnknownConfig(f"The folder {name!r} has no config.json; give one that has, or a catalog name.")
-    known = next((c for c in configs() if name.lower() in (c.name, c.hub.lower())), None)
+    known = config(name)
     if known is not None:
-        return dict(known.shape)
+        return deepcopy(known.shape)
     named = model(name)
     return _read(_from_hub(named.hub if named else name))
+
+
+def hub_config(hub_id: str) -> dict[str, Any]:
+    """The config of a Hub id, from the local Hub cache or fetched; opens no other file.
+
+    Raises `UnknownConfig`.
+    """
+    hub_id = hub_id.strip()
+    if HUB_ID.fullmatch(hub_id) is None:
+        raise UnknownConfig("That is no Hub id; give one like owner/name.")
+    return _read(_from_hub(hub_id))
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > CONFIG_LIMIT_BYTES:
             raise ValueError("too long")
-        config = json.loads(file.read_text(encoding="utf-8"))
+        read = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UnknownConfig(f"{file.name!r} cannot be read as JSON; give a model's config.json.") from error
-    if not isinstance(config, dict):
+    if not isinstance(read, dict):
         raise UnknownConfig(f"{file.name!r} holds no config; give a model's config.json.")
-    return config
+    return read
 
 
 def _from_hub(hub_id: str) -> Path:
@@ -148,9 +216,23 @@ def _from_hub(hub_id: str) -> Path:
 
 
 def _names() -> str:
-    return ", ".join(config.name for config in configs())
+    return ", ".join(known.name for known in configs())
+
+
+def _accelerator(entry: dict[str, Any]) -> Accelerator:
+    tflops = entry.get("matrix_tflops")
+    return Accelerator(
+        name=entry["name"],
+        title=entry["title"],
+        memory_bytes=entry["memory_gb"] * 10**9,
+        bytes_per_second=entry["bandwidth_gb_per_second"] * 10**9,
+        matrix_flops=None if tflops is None else round(tflops * 10**12),
+        source=entry["source"],
+        reported_bytes=entry.get("reported_bytes"),
+        note=entry.get("note", ""),
+    )
 
 
 @cache
-def _file() -> dict[str, Any]:
-    return tomllib.loads((settings.assets_dir() / "models.toml").read_text(encoding="utf-8"))
+def _file(name: str) -> dict[str, Any]:
+    return tomllib.loads((settings.assets_dir() / name).read_text(encoding="utf-8"))

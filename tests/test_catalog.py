@@ -1,4 +1,4 @@
-"""The named models and configs, checked against published sizes."""
+"""The named models, shapes and accelerators, checked against published sizes."""
 
 import json
 from pathlib import Path
@@ -7,40 +7,116 @@ from typing import Any
 import pytest
 
 from playground import catalog, settings
-from playground.catalog import UnknownConfig
+from playground.catalog import UnknownAccelerator, UnknownConfig
 from playground.core.kv import cache_spec
 from playground.core.sizing import kv_report
 
-PARAMETERS = {
-    "smollm2-135m": 134_515_008,
-    "smollm2-360m": 361_821_120,
-    "qwen2.5-0.5b": 494_032_768,
-    "qwen3-0.6b": 596_049_920,
-    "tinyllama-1.1b": 1_100_048_384,
-    "llama-2-7b": 6_738_415_616,
-    "mistral-7b": 7_248_023_552,
-    "llama-3-8b": 8_030_261_248,
-    "llama-3.1-8b": 8_030_261_248,
-    "llama-3.2-1b": 1_235_814_400,
-    "llama-3.2-3b": 3_212_749_824,
-    "qwen3-8b": 8_190_735_360,
-    "llama-3.1-70b": 70_553_706_496,
+BYTES_PER_TOKEN = {
+    "gpt2": 36_864,
+    "smollm2-135m": 23_040,
+    "smollm2-360m": 40_960,
+    "smollm2-1.7b": 196_608,
+    "llama-2-70b": 327_680,
+    "llama-3.1-8b": 131_072,
+    "llama-3.1-70b": 327_680,
+    "llama-3.1-405b": 516_096,
+    "qwen2.5-0.5b": 12_288,
+    "qwen3-0.6b": 114_688,
+    "gpt-oss-20b": 49_152,
+    "gpt-oss-120b": 73_728,
+    "deepseek-v3": 70_272,
+    "mamba-codestral-7b": 0,
 }
-"""As the Hub counts them from the weight files: a wrong shape would not add up to them."""
+"""In 16 bits, as published or worked out by hand."""
+
+CONSTANT_STATE = {
+    "qwen3-next-80b": 77_856_768,
+    "mamba-codestral-7b": 273_678_336,
+    "falcon-h1-0.5b": 28_827_648,
+}
+
+NOT_WEIGHTS = {"llama-2-7b": 32 * 64, "llama-2-70b": 80 * 64, "deepseek-v3": 58 * 256}
+"""Rotary frequencies and biases of routers that a published count holds and transformers keeps as buffers."""
 
 
-@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("name", BYTES_PER_TOKEN)
+def test_bytes_of_a_token(name: str) -> None:
+    assert cache_spec(catalog.kv_config(name)).bytes_per_token == BYTES_PER_TOKEN[name]
+
+
+@pytest.mark.parametrize("name", CONSTANT_STATE)
+def test_bytes_of_a_constant_state(name: str) -> None:
+    assert cache_spec(catalog.kv_config(name)).state_bytes() == CONSTANT_STATE[name]
+
+
+@pytest.mark.parametrize("name", [c.name for c in catalog.configs() if c.parameters])
 def test_a_shape_adds_up_to_the_published_number_of_parameters(name: str) -> None:
-    assert kv_report(catalog.kv_config(name), 1)["weights_bytes"] == PARAMETERS[name] * 2
+    """Where the family's weights are counted: a figure read wrongly would not add up."""
+    known = catalog.config(name)
+    assert known is not None and known.parameters is not None
+    weights = kv_report(known.shape, 1, dtype="bfloat16")["weights_bytes"]
+    assert weights in (None, (known.parameters - NOT_WEIGHTS.get(name, 0)) * 2)
+
+
+def test_weights_of_many_shapes_are_counted() -> None:
+    counted = [c for c in catalog.configs() if c.parameters and kv_report(c.shape, 1)["weights_bytes"]]
+    assert len(counted) >= 18
 
 
 def test_every_config_has_a_shape_that_can_be_computed() -> None:
-    names = [config.name for config in catalog.configs()]
-    assert len(set(names)) == len(names)
-    assert set(PARAMETERS) | {"gpt2"} == set(names)
-    for config in catalog.configs():
-        assert cache_spec(config.shape).bytes_per_token > 0
+    for known in catalog.configs():
+        spec = cache_spec(known.shape)
+        assert spec.bytes_per_token + spec.state_bytes() > 0
+        assert spec.bytes_per_number == 2, "the catalog compares in 16 bits"
+
+
+def test_every_config_says_where_it_was_read() -> None:
+    known = catalog.configs()
+    assert len(known) >= 16
+    for of in ("name", "hub", "title"):
+        assert len({getattr(config, of) for config in known}) == len(known)
+    for config in known:
         assert config.hub.count("/") == 1
+        assert config.source.startswith("https://") and config.read
+        assert (config.parameters is None) == (config.parameters_source == "")
+
+
+def test_models_that_run_have_a_shape() -> None:
+    assert all(catalog.config(model.hub) for model in catalog.models())
+
+
+def test_windows_stop_growing() -> None:
+    """Case 36: 36 layers of 2,048 bytes a token, half of them up to 128 tokens."""
+    spec = cache_spec(catalog.kv_config("gpt-oss-120b"))
+    assert spec.used_bytes(128) == 73_728 * 128
+    assert spec.used_bytes(1128) - spec.used_bytes(128) == 36_864 * 1000
+    assert spec.allocated_bytes(1128) == 73_728 * 1128
+
+
+@pytest.mark.parametrize("device", catalog.accelerators(), ids=lambda device: device.name)
+def test_an_accelerator_says_where_it_was_read(device: catalog.Accelerator) -> None:
+    assert device.source
+    assert 10**10 < device.memory_bytes < 10**12
+    assert 10**11 < device.bytes_per_second < 10**13
+    assert device.matrix_flops is None or 20 < device.matrix_flops / device.bytes_per_second < 500
+    assert device.reported_bytes is None or device.memory_bytes < device.reported_bytes
+    assert not device.note or device.note.endswith(".")
+
+
+def test_an_accelerator_by_name_and_title() -> None:
+    h100 = catalog.accelerator(" H100-SXM ")
+    assert catalog.accelerator("nvidia h100 sxm") == h100
+    assert (h100.memory_bytes, h100.bytes_per_second) == (80 * 10**9, 3350 * 10**9)
+    assert h100.matrix_flops == 989_500_000_000_000
+    assert len({device.name for device in catalog.accelerators()}) == len(catalog.accelerators())
+
+
+@pytest.mark.parametrize("name", ["", "h100", "x" * 500])
+def test_an_accelerator_that_is_not_known(name: str) -> None:
+    with pytest.raises(
+        UnknownAccelerator, match=r"^No accelerator .{0,70} is known; known are h200-sxm, .*\.$"
+    ):
+        catalog.accelerator(name)
 
 
 def test_kv_heads_are_not_heads() -> None:
@@ -102,6 +178,8 @@ def test_a_config_by_file_folder_name_and_id(by: str, tmp_path: Path) -> None:
 def test_what_is_returned_may_be_changed(tmp_path: Path) -> None:
     catalog.kv_config("gpt2")["n_layer"] = 1
     assert catalog.kv_config("gpt2")["n_layer"] == 12
+    catalog.kv_config("gpt-oss-20b")["layer_types"].clear()
+    assert len(catalog.kv_config("gpt-oss-20b")["layer_types"]) == 24
 
 
 @pytest.fixture
@@ -171,4 +249,5 @@ def test_a_folder_without_a_config(tmp_path: Path) -> None:
 
 
 def test_the_assets_are_found() -> None:
-    assert (settings.assets_dir() / "models.toml").is_file()
+    for name in ("models.toml", "shapes/configs.toml", "shapes/accelerators.toml"):
+        assert (settings.assets_dir() / name).is_file()

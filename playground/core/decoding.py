@@ -9,16 +9,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
+from playground.core import stages
 from playground.core.draws import SEED_LIMIT
 from playground.core.refusal import Refused
 
 Strategy = Literal["greedy", "sample", "beam", "speculative"]
 Scope = Literal["all", "output"]
-Stage = Literal["repetition_penalty", "temperature", "top_k", "top_p", "min_p", "typical_p"]
-
-STAGE_ORDER: tuple[Stage, ...] = get_args(Stage)
-"""The order in which transformers' `generate` applies them."""
-
 RUNNABLE_STRATEGIES: tuple[Strategy, ...] = ("greedy", "sample")
 """What the engine can run today; traces may hold the others."""
 
@@ -35,8 +31,9 @@ class InvalidSetting(Refused, ValueError):
 class Decoding:
     """The settings of one lane. Off is: top_k 0, top_p 1, min_p 0, typical_p 1, penalty 1.
 
-    Temperature 0 is greedy. `top_k` above the vocabulary keeps everything. `seed` None means
-    that the engine draws one and reports it. `max_new_tokens` counts chosen tokens, the stop
+    Temperature 0 is greedy. `top_k` above the vocabulary keeps everything. `order` is that of the
+    stages and names at least those that are on; the rest do nothing wherever they stand. `seed` None
+    means that the engine draws one and reports it. `max_new_tokens` counts chosen tokens, the stop
     token included.
     """
 
@@ -54,15 +51,19 @@ class Decoding:
     beams: int = 1
     length_penalty: float = 1.0
     name: str = ""
+    order: tuple[str, ...] = stages.STAGE_ORDER
 
     @property
     def greedy(self) -> bool:
         """Whether the most probable token is taken without a draw."""
         return self.strategy == "greedy" or (self.strategy == "sample" and self.temperature == 0)
 
-    def active_stages(self) -> tuple[Stage, ...]:
-        """The stages that do anything under these settings, in the order they are applied."""
-        on = {
+    def active_stages(self) -> tuple[stages.Stage, ...]:
+        """The stages that do anything under these settings, in the order they are applied.
+
+        One that is on and not in `order`, which `validated` refuses, comes last.
+        """
+        on: dict[stages.Stage, bool] = {
             "repetition_penalty": self.repetition_penalty != 1,
             "temperature": not self.greedy and self.temperature != 1,
             "top_k": not self.greedy and self.top_k > 0,
@@ -70,7 +71,7 @@ class Decoding:
             "min_p": not self.greedy and self.min_p > 0,
             "typical_p": not self.greedy and self.typical_p < 1,
         }
-        return tuple(stage for stage in STAGE_ORDER if on[stage])
+        return stages.in_order(self.order, on)
 
 
 GREEDY = Decoding(strategy="greedy", temperature=0.0, top_p=1.0)
@@ -90,6 +91,7 @@ def validated(decoding: Decoding) -> Decoding:
     if decoding.seed is not None:
         _require_whole("seed", decoding.seed, 0, SEED_LIMIT - 1)
     _require_stops(decoding.stop)
+    _require_order(decoding)
     if not isinstance(decoding.name, str) or len(decoding.name) > 200:
         raise InvalidSetting("The name of a lane must be text of at most 200 characters.")
     return decoding
@@ -111,6 +113,7 @@ def parse_decoding(spec: str, base: Decoding = Decoding()) -> Decoding:
     """Read `greedy` or `temperature=0.8,top_p=0.9,seed=1` on top of `base`.
 
     `stop` may stand there several times, and in quotes as JSON writes them: `stop=" a, b\\n"`.
+    `order` is a name or stages between colons: `order=llama.cpp`, `order=top_k:top_p:temperature`.
     Raises `InvalidSetting` naming the part that is not understood.
     """
     changes: dict[str, Any] = {}
@@ -122,6 +125,8 @@ def parse_decoding(spec: str, base: Decoding = Decoding()) -> Decoding:
             changes |= {"strategy": name}
         elif name == "stop":
             changes["stop"] = (*changes.get("stop", ()), _unquoted(value.strip()))
+        elif name == "order":
+            changes["order"] = stages.read_order(value)
         elif name in _READERS:
             changes[name] = _read(name, value.strip())
         else:
@@ -134,7 +139,7 @@ def parse_decoding(spec: str, base: Decoding = Decoding()) -> Decoding:
 
 def as_settings(decoding: Decoding) -> dict[str, Any]:
     """Every setting by name, as JSON carries it."""
-    return asdict(decoding) | {"stop": list(decoding.stop)}
+    return asdict(decoding) | {"stop": list(decoding.stop), "order": list(decoding.order)}
 
 
 def describe(decoding: Decoding) -> str:
@@ -147,8 +152,16 @@ def describe(decoding: Decoding) -> str:
         words += [f"top-p {decoding.top_p:g}"] * (decoding.top_p < 1)
         words += [f"min-p {decoding.min_p:g}"] * (decoding.min_p > 0)
         words += [f"typical-p {decoding.typical_p:g}"] * (decoding.typical_p < 1)
-    words += [f"penalty {decoding.repetition_penalty:g}"] * (decoding.repetition_penalty != 1)
+    if decoding.repetition_penalty != 1:
+        scope = " on the answer" if decoding.penalty_scope == "output" else ""
+        words.append(f"penalty {decoding.repetition_penalty:g}{scope}")
+    acting = decoding.active_stages()
+    if acting != replace(decoding, order=stages.STAGE_ORDER).active_stages():
+        words.append("order " + " > ".join(_SHORT.get(stage, stage.replace("_", "-")) for stage in acting))
     return ", ".join(words)
+
+
+_SHORT = {"temperature": "T", "repetition_penalty": "penalty"}
 
 
 def _require_number(name: str, value: object, low: float, high: float, note: str = "") -> None:
@@ -176,6 +189,13 @@ def _require_stops(stop: object) -> None:
         raise InvalidSetting("At most 16 stop strings of at most 1,000 characters are allowed.")
 
 
+def _require_order(decoding: Decoding) -> None:
+    order = decoding.order
+    sentence = stages.fault(order) or stages.left_out(order, decoding.active_stages())
+    if sentence:
+        raise InvalidSetting(sentence)
+
+
 def _require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise InvalidSetting(f"{name} must be one of {', '.join(choices)}, not {_shown(value)}.")
@@ -192,7 +212,7 @@ def _shown(value: object) -> str:
 _READERS: dict[str, type] = {
     "strategy": str, "temperature": float, "top_k": int, "top_p": float, "min_p": float,
     "typical_p": float, "repetition_penalty": float, "penalty_scope": str, "seed": int,
-    "max_new_tokens": int, "stop": str, "name": str,
+    "max_new_tokens": int, "stop": str, "name": str, "order": str,
 }  # fmt: skip
 
 _PARTS = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^,])+')

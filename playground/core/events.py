@@ -63,6 +63,7 @@ class Prefilling:
 class Prefilled:
     """The prompt is in the cache, once for all lanes. Bytes are those of one sequence.
 
+    `tokens_reused` were taken over from the cache of an earlier run; `notes` say why more could not be.
     `warm_up` marks the first run of a loaded model, whose clock includes one-time work;
     `queue_seconds` is the wait for the model before the prefill, which no other clock includes.
     """
@@ -79,14 +80,19 @@ class Prefilled:
     kv_predicted_bytes: int | None = None
     queue_seconds: float = 0.0
     lane: int | None = None
+    notes: tuple[Note, ...] = ()
+    kv_state_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StageRecord:
-    """One stage at one step: how many candidates it left, and their mass.
+    """One stage at one step: how many candidates it left, and the mass that is left.
 
-    The mass is of the survivors under the distribution after penalties and temperature, before
-    filters (at temperature 0: under the raw distribution).
+    The mass is the product of what this stage and each before it kept of its own input's probability,
+    so that a stage's share is its mass by that of the stage before (1 before the first). Penalties and
+    temperature keep all. Where they come first, as in transformers, the mass is that of the survivors
+    under the distribution after them, before the filters. The share of "greedy" is that of the token
+    taken, under the raw distribution.
     """
 
     name: str
@@ -102,8 +108,10 @@ class Stepped:
     step is one decode step. `position` is the token's place in the sequence. `text` is what this
     token adds to the decoded text (an unfinished character is held until its last byte), so that
     the texts joined are the decoding of all ids. `kv_*` describe this lane's cache when the token
-    was chosen, measured, and `kv_predicted_bytes` the arithmetic for as many tokens; the token itself
-    enters the cache at the next step. `held_characters` is the length of the
+    was chosen, measured: used and allocated bytes of what grows, and apart from it `kv_state_bytes` of
+    what has one size at any length. `kv_predicted_bytes` is the arithmetic of what grows for as many
+    tokens, as theory has it; `kv_reasons` of the model say why a live cache may hold less or more. The
+    token itself enters the cache at the next step. `held_characters` is the length of the
     text's end that may yet become a stop string and is not shown so far.
     """
 
@@ -135,6 +143,7 @@ class Stepped:
     parent: int | None = None
     held_characters: int = 0
     kv_predicted_bytes: int | None = None
+    kv_state_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

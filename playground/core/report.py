@@ -11,7 +11,8 @@ from typing import Any
 from playground.core.compare import first_divergence, lanes_first_divergence
 from playground.core.decoding import as_settings, describe
 from playground.core.events import Stepped
-from playground.core.metrics import Timing, timing
+from playground.core.metrics import timing
+from playground.core.phases import phases
 from playground.core.run import Lane, Run
 from playground.core.tokens import Candidate
 
@@ -30,11 +31,11 @@ def generation(run: Run, index: int = 0) -> dict[str, Any]:
         "error": failure(run, lane),
         "seed": lane.decoding.seed,
         "settings": as_settings(lane.decoding),
-        "timing": asdict(timing(run, lane)),
+        "timing": _timing(run, lane),
         "kv_cache": kv_cache(run, lane),
         "steps": [_step(lane, step, text) for step, text in zip(lane.steps, texts, strict=True)],
-        "notes": [note.text for note in run.started.notes],
-        "model": asdict(run.started.model),
+        "notes": [note.text for note in run.notes],
+        "model": _object(run.started.model),
     }
 
 
@@ -53,22 +54,31 @@ def comparison(run: Run) -> dict[str, Any]:
     return {
         "lanes": lanes,
         "first_divergence": lanes_first_divergence(run.lanes),
-        "prefill": asdict(run.prefilled) if run.prefilled else None,
-        "timing": asdict(_whole_timing(run)),
+        "prefill": _object(run.prefilled) if run.prefilled else None,
+        "timing": _timing(run, max(run.lanes, key=lambda lane: len(lane.steps))),
     }
 
 
 def kv_cache(run: Run, lane: Lane) -> dict[str, Any]:
-    """The lane's cache at its last step: measured bytes beside the arithmetic."""
+    """The lane's cache at its last step: measured bytes beside the arithmetic, and why they differ.
+
+    Used, allocated and predicted bytes are of what grows with the tokens; the constant state stands apart.
+    `reasons` is empty where measured and predicted are equal, or why they differ is not known.
+    """
     last: Any = lane.steps[-1] if lane.steps else run.prefilled
-    per_token = run.started.model.kv_bytes_per_token if run.started else None
+    model = run.started.model if run.started else None
+    measured = (last.kv_used_bytes, last.kv_state_bytes) if last else (0, 0)
+    predicted = (last.kv_predicted_bytes, model.kv_state_bytes if model else None) if last else (0, 0)
     return {
         "tokens": last.kv_tokens if last else 0,
-        "used_bytes": last.kv_used_bytes if last else 0,
+        "used_bytes": measured[0],
         "allocated_bytes": last.kv_allocated_bytes if last else 0,
-        "predicted_bytes": last.kv_predicted_bytes if last else 0,
-        "bytes_per_token": per_token,
-        "dtype": run.started.model.dtype if run.started else None,
+        "predicted_bytes": predicted[0],
+        "state_bytes": measured[1],
+        "predicted_state_bytes": predicted[1],
+        "reasons": [reason.text for reason in model.kv_reasons] if model and measured != predicted else [],
+        "bytes_per_token": model.kv_bytes_per_token if model else None,
+        "dtype": model.dtype if model else None,
     }
 
 
@@ -78,13 +88,22 @@ def failure(run: Run, lane: Lane) -> str | None:
     return failed.message if failed else None
 
 
+def _object(record: Any) -> dict[str, Any]:
+    """A record as a JSON object, its tuples as lists."""
+    return asdict(
+        record, dict_factory=lambda pairs: {k: list(v) if isinstance(v, tuple) else v for k, v in pairs}
+    )
+
+
 def _never_began(run: Run) -> dict[str, Any]:
     return {"error": run.failed.message if run.failed else "The run ended before it began."}
 
 
-def _whole_timing(run: Run) -> Timing:
-    longest = max(run.lanes, key=lambda lane: len(lane.steps))
-    return timing(run, longest)
+def _timing(run: Run, lane: Lane) -> dict[str, Any]:
+    """The lane's times; `prefill_share` is the prefill's part of the run's two phases, None before both."""
+    found = phases(run)
+    share = found.prefill_share if found.decode is not None else None
+    return asdict(timing(run, lane)) | {"prefill_share": share}
 
 
 def _step(lane: Lane, step: Stepped, text: str) -> dict[str, Any]:
@@ -112,6 +131,7 @@ def _step(lane: Lane, step: Stepped, text: str) -> dict[str, Any]:
         "kv_used_bytes": step.kv_used_bytes,
         "kv_allocated_bytes": step.kv_allocated_bytes,
         "kv_predicted_bytes": step.kv_predicted_bytes,
+        "kv_state_bytes": step.kv_state_bytes,
         "positions_computed": step.positions_computed,
         "positions_reused": step.positions_reused,
         "logsumexp": step.logsumexp,

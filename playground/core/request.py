@@ -14,7 +14,13 @@ LANES_LIMIT = 64
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The step of an earlier run that this one continues; its draws go on from there."""
+    """Where an earlier run's lane is continued: this run's first step is `step` of the whole story.
+
+    The prompt's ids end with the `step` tokens that were chosen (or put in their place) before. Steps
+    are counted from the first ancestor's prompt, so that draws are the same after any rewind: a branch
+    at the 5th token of a run that itself began at step 10 has step 15. `run` must be known here for its
+    cache to be reused; the result is the same without.
+    """
 
     run: str
     step: int
@@ -27,7 +33,8 @@ class Request:
 
     `chat` renders `prompt` (and `system`, where given) with the model's template; raw follows the
     tokenizer alone. `prompt_ids` set by the caller wins over the text. `top_n` candidates are
-    recorded at each step. `run` is the run's id; the backend draws one where it is empty.
+    recorded at each step. `run` is the run's id; the backend draws one where it is empty. Not `cached`
+    keeps no keys and values: every step reads the whole text again.
     """
 
     prompt: str = ""
@@ -38,6 +45,15 @@ class Request:
     top_n: int = 20
     parent: Parent | None = None
     run: str = ""
+    cached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why what is measured may differ from the arithmetic: a stable key to translate by, and English."""
+
+    key: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +61,10 @@ class ModelFacts:
     """The model behind a run, as far as a reader of the record needs it.
 
     `kv_bytes_per_token` is arithmetic on the config (of one sequence), None where unknown;
-    `kv_formula` holds its factors: layers, KV heads, head dimension, bytes per number.
+    `kv_formula` holds its factors: layers, KV heads, head dimension, bytes per number, where all layers
+    that attend have the same. `kv_context_bytes` is the same arithmetic at the full context, where windows
+    have stopped growing, and `kv_state_bytes` that of the constant state; both of one sequence.
+    `kv_reasons` say why a live cache of this model differs from the arithmetic, where it does.
     `memory_bytes` is what the device has in all, None where unknown.
     """
 
@@ -62,3 +81,6 @@ class ModelFacts:
     memory_bytes: int | None = None
     device_name: str = ""
     chat_template: bool = True
+    kv_context_bytes: int | None = None
+    kv_state_bytes: int | None = None
+    kv_reasons: tuple[Reason, ...] = ()

@@ -14,6 +14,7 @@ from playground.core.events import (
     Event,
     Failed,
     Finished,
+    Note,
     Prefilled,
     Prefilling,
     Started,
@@ -91,6 +92,11 @@ class Run:
     def done(self) -> bool:
         """Whether every lane has ended, or the run as a whole has failed."""
         return self.failed is not None or (bool(self.lanes) and all(lane.done for lane in self.lanes))
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the user should know of the run, in the order in which it became known."""
+        return tuple(note for event in (self.started, self.prefilled) if event for note in event.notes)
 
     @property
     def prompt_ids(self) -> list[int]:

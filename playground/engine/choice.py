@@ -15,7 +15,7 @@ from itertools import islice
 import torch
 
 from playground.core.events import StageRecord
-from playground.engine.pipeline import NEAR, SamplingStage, highest, log_sum, ranked
+from playground.engine.pipeline import NEAR, SamplingStage, highest, log_sum, ranked, walk
 
 FEW = 1024
 """Up to so many candidates are all ranked before a draw."""
@@ -106,16 +106,15 @@ def choose(
     trail = _Trail(raw, top_n)
     if not trail.logsumexp.isfinite():
         raise BrokenLogits("its logits are not numbers")
-    scores = raw[None]
-    for stage in stages:
-        scores = stage.apply(ids[None], scores)
-        trail.note(stage.name, scores[0], stage.filters)
+    scores = raw
+    for stage, scores in walk(raw, ids, stages):
+        trail.note(stage.name, scores, stage.filters)
     if draw is None:
-        chosen = scores[0].argmax()
-        survivors = _only(scores[0], chosen)
+        chosen = scores.argmax()
+        survivors = only(scores, chosen)
         trail.note_greedy(chosen)
     else:
-        survivors = survive(scores[0])
+        survivors = survive(scores)
         chosen = pick(survivors, draw)
     return _choice(_to_host(_parts(trail, survivors, chosen)), trail.names), survivors.scores
 
@@ -133,6 +132,7 @@ class _Trail:
         self.alive: list[torch.Tensor] = []
         self._weights = self.probabilities
         self._reshaped: torch.Tensor | None = None
+        self._before = self._mass = torch.ones_like(self.logsumexp)
 
     def entropy(self) -> torch.Tensor:
         """Of the raw distribution, in nats (0-dim)."""
@@ -143,16 +143,16 @@ class _Trail:
 
     def note(self, name: str, scores: torch.Tensor, filters: bool) -> None:
         """Record `scores` as they left the stage; reshaping stages set what mass is measured under."""
+        kept = scores > -torch.inf
         if not filters:
             self._reshaped = scores
-            possible = (scores > -torch.inf).sum()
-            self._add(name, possible, torch.ones_like(self.logsumexp), torch.ones_like(self.top))
+            self._add(name, kept.sum(), self._mass, kept[self.top])
             return
         if self._reshaped is not None:
             self._weights, self._reshaped = self._reshaped.softmax(0), None
-        kept = scores > -torch.inf
-        mass = self._weights.dot(kept.to(self._weights.dtype)).clamp(max=1)
-        self._add(name, kept.sum(), mass, kept[self.top])
+            self._before = self._mass
+        self._mass = self._before * self._weights.dot(kept.to(self._weights.dtype)).clamp(max=1)
+        self._add(name, kept.sum(), self._mass, kept[self.top])
 
     def note_greedy(self, chosen: torch.Tensor) -> None:
         """Record that one candidate was taken; its mass is under the raw distribution."""
@@ -164,7 +164,8 @@ class _Trail:
         self.alive.append(alive)
 
 
-def _only(scores: torch.Tensor, chosen: torch.Tensor) -> Survivors:
+def only(scores: torch.Tensor, chosen: torch.Tensor) -> Survivors:
+    """What greedy leaves of `scores` (vocabulary,): the chosen candidate alone."""
     out = torch.full_like(scores, -torch.inf)
     out[chosen] = scores[chosen]
     return Survivors(out, out[chosen][None], chosen[None], out[chosen].double(), beyond=False)

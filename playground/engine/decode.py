@@ -17,7 +17,7 @@ from playground.core.control import Control
 from playground.core.draws import uniform
 from playground.core.events import Event, Failed, Finished, FinishReason, Prefilled, Prefilling
 from playground.core.request import Request
-from playground.engine.cache import forward, keep_rows, measure, new_cache, repeat_rows, tokens_held
+from playground.engine.cache import measure, repeat_rows, tokens_held
 from playground.engine.callbacks import Callbacks
 from playground.engine.choice import Choice, choose
 from playground.engine.clock import Clock
@@ -25,6 +25,8 @@ from playground.engine.live import Live, LiveLane, open_lane
 from playground.engine.model import LoadedModel
 from playground.engine.opening import open_run
 from playground.engine.records import finished, predicted_bytes, started, stepped
+from playground.engine.rewind import Opening, leave, open_cache, part
+from playground.engine.room import Extent, NoRoom, Room
 
 PREFILL_CHUNK_TOKENS = 256
 
@@ -57,8 +59,9 @@ def _events(
     clock: Clock,
 ) -> Iterator[Event]:
     assert request.prompt_ids is not None
+    first_step = request.parent.step if request.parent else 0
     lanes = [
-        open_lane(i, decoding, model.tokenizer, model.vocabulary, request.prompt_ids)
+        open_lane(i, decoding, model.tokenizer, model.vocabulary, request.prompt_ids, first_step)
         for i, decoding in enumerate(request.lanes)
     ]
     loop = _Loop(model, request, Live(request.prompt_ids, lanes, None), callbacks, control, clock)
@@ -91,19 +94,21 @@ class _Loop:
     ) -> None:
         self.model, self.request, self.live = model, request, live
         self.callbacks, self.control, self.clock = callbacks, control, clock
+        self.room = Room(model)
         self.computed, self.reused = 0, 0
 
     def prefill(self) -> Iterator[Event]:
         """Read the part of the prompt that no cache holds, in chunks, once for all lanes."""
         live, ids, run = self.live, self.live.prompt_ids, self.request.run
-        live.cache, self.reused = self._cache()
         queued = self._queue()
         began = self.clock.seconds()
-        for begin in range(self.reused, len(ids), PREFILL_CHUNK_TOKENS):
+        opening = self.model.turns.take(self._open_cache)
+        chunk_tokens = PREFILL_CHUNK_TOKENS if self.request.cached else len(ids)
+        for begin in range(self.reused, len(ids), chunk_tokens):
             if not self.may_go_on():
                 yield from self.cancel()
                 return
-            chunk = ids[begin : begin + PREFILL_CHUNK_TOKENS]
+            chunk = ids[begin : begin + chunk_tokens]
             self.model.turns.take(partial(self._forward, [chunk]))
             yield Prefilling(run, begin + len(chunk), len(ids), self.clock.seconds())
         self.computed, ended = len(ids) - self.reused, self.clock.seconds()
@@ -112,6 +117,7 @@ class _Loop:
             run, self.computed, self.reused, began, ended, kv.tokens,
             kv.used_bytes, kv.allocated_bytes, warm_up=not self.model.warm,
             kv_predicted_bytes=predicted_bytes(self.model, kv.tokens), queue_seconds=queued,
+            notes=opening.notes, kv_state_bytes=kv.state_bytes,
         )  # fmt: skip
         self.model.warm = True
         self._call_back(event)
@@ -140,8 +146,8 @@ class _Loop:
         for lane in [lane for lane in self.live.lanes if reasons[lane.index]]:
             yield self._finished(lane, reasons[lane.index])
         rows = [row for row, lane in enumerate(self.live.lanes) if not reasons[lane.index]]
-        if rows and len(rows) < len(self.live.lanes):
-            self.model.turns.take(lambda: keep_rows(self.live.cache, rows))
+        if rows and len(rows) < len(self.live.lanes) and self.request.cached:
+            self.model.turns.take(partial(self._part, rows))
         if rows:
             self.live.lanes = [self.live.lanes[row] for row in rows]
         else:
@@ -166,16 +172,14 @@ class _Loop:
         self.live.lanes = []
         short_of_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "memory" in str(error)
         reason = "there is not enough memory for it" if short_of_memory else f"the model failed ({error})"
+        reason = str(error) if isinstance(error, NoRoom) else reason
         message = f"The next step could not be computed: {reason}; every token up to here is kept."
         return Failed(self.request.run, None, message, self.clock.seconds())
 
     def hand_over(self) -> None:
-        """Give a single lane's cache to the store, for whoever continues this run."""
-        live = self.live
-        if live.cache is not None and len(live.lanes) == 1 and len(self.request.lanes) == 1:
-            held = live.cached_ids()[: tokens_held(live.cache)]
-            self.model.caches.hand_over(self.request.run, held, live.cache)
-        live.cache = live.logits = live.processed = None
+        """Leave the cache to whoever continues this run, and let go of every tensor."""
+        leave(self.model, self.request, self.live)
+        self.live.cache = self.live.logits = self.live.processed = None
 
     def _queue(self) -> float:
         """Wait for the first turn; the run's clock stands still meanwhile."""
@@ -185,10 +189,11 @@ class _Loop:
         self.clock.leave_out(waited)
         return round(waited, 6)
 
-    def _cache(self) -> tuple[Any, int]:
-        parent = self.request.parent
-        found = self.model.caches.take(parent.run, self.live.prompt_ids) if parent else None
-        return found or (new_cache(self.model.module), 0)
+    @torch.inference_mode()
+    def _open_cache(self) -> Opening:
+        opening = open_cache(self.model, self.request)
+        self.live.cache, self.reused = opening.cache, opening.reused_tokens
+        return opening
 
     def _call_back(self, event: Event) -> None:
         """On the model's thread: what a callback computes would cost a second pool of threads else."""
@@ -196,22 +201,39 @@ class _Loop:
             self.model.turns.take(lambda: self.callbacks.call(event, self.live))
 
     def _decode_and_choose(self) -> list[tuple[Choice, float | None]]:
-        if self.live.lanes[0].steps:
+        if self.live.lanes[0].steps and self.request.cached:
             self._forward([[lane.ids[-1]] for lane in self.live.lanes])
             self.computed, self.reused = 1, tokens_held(self.live.cache) - 1
+        elif self.live.lanes[0].steps:
+            texts = [(*self.live.prompt_ids, *lane.ids) for lane in self.live.lanes]
+            self._forward(texts)
+            self.computed, self.reused = len(texts[0]), 0
         return self._choices()
 
     @torch.inference_mode()
     def _forward(self, ids: Any) -> None:
+        if self.request.cached:
+            self._require_room(len(ids[0]), len(ids))
         batch = torch.tensor(ids, device=self.model.device)
-        self.live.logits = forward(self.model.module, batch, self.live.cache)
+        self.live.logits = self.model.forward(batch, self.live.cache)
 
     @torch.inference_mode()
     def _spread(self) -> None:
         rows = len(self.live.lanes)
         assert self.live.logits is not None
-        self.live.cache = repeat_rows(self.live.cache, rows)
-        self.live.logits = self.live.logits.expand(rows, -1)
+        if self.request.cached:
+            self._require_room(0, rows)
+            self.live.cache = repeat_rows(self.live.cache, rows)
+        self.live.logits, self.live.rows = self.live.logits.expand(rows, -1), rows
+
+    def _require_room(self, more_tokens: int, rows: int) -> None:
+        tokens = tokens_held(self.live.cache)
+        self.room.require(Extent(tokens, self.live.rows), Extent(tokens + more_tokens, rows))
+
+    @torch.inference_mode()
+    def _part(self, rows: list[int]) -> None:
+        part(self.model, self.request, self.live, rows)
+        self.live.rows = len(rows)
 
     @torch.inference_mode()
     def _choices(self) -> list[tuple[Choice, float | None]]:

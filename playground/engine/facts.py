@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
-from playground.core.decoding import STAGE_ORDER, Decoding, InvalidSetting, validated
+from playground.core.decoding import Decoding, InvalidSetting, validated
 from playground.core.kv import CacheSpec, UnknownShape, cache_spec
-from playground.core.request import ModelFacts
+from playground.core.request import ModelFacts, Reason
+from playground.core.stages import STAGE_ORDER
 from playground.engine import devices
 
 
@@ -25,13 +26,14 @@ def model_facts(
 ) -> ModelFacts:
     """The record of `module` on `device`; `spec` is its cache's shape where that is known."""
     config = module.config.get_text_config()
+    context = _context(config)
     return ModelFacts(
         name=name,
         revision=revision,
         device=str(device),
         dtype=dtype,
         vocabulary=config.vocab_size,
-        context=_context(config),
+        context=context,
         kv_bytes_per_token=spec.bytes_per_token if spec else None,
         kv_formula=_formula(spec) if spec else None,
         query_heads=spec.query_heads if spec else None,
@@ -39,6 +41,9 @@ def model_facts(
         memory_bytes=devices.memory(device).total_bytes,
         device_name=devices.device_name(device),
         chat_template=bool(getattr(tokenizer, "chat_template", None)),
+        kv_context_bytes=spec.used_bytes(context) if spec and context else None,
+        kv_state_bytes=spec.state_bytes() if spec else None,
+        kv_reasons=kv_reasons(config, spec) if spec else (),
     )
 
 
@@ -48,6 +53,29 @@ def kv_spec(config: Any, dtype: str) -> CacheSpec | None:
         return cache_spec(config.to_dict(), dtype)
     except UnknownShape:
         return None
+
+
+_WINDOW = Reason(
+    "kv_window",
+    "The transformers library keeps one position fewer than a window is long: the newest token is in the step itself.",
+)
+_REPEATED = Reason(
+    "kv_repeated_heads",
+    "This model's code stores each KV head once for every query head that shares it.",
+)
+_ELSEWHERE = Reason(
+    "kv_state_elsewhere",
+    "This model's code keeps its constant state in the model and not in the cache, where it was measured.",
+)
+
+
+def kv_reasons(config: Any, spec: CacheSpec) -> tuple[Reason, ...]:
+    """Why the live cache of transformers (5.17 to 5.24) differs from `spec`, where it is known to."""
+    windowed = any(layer.window is not None for layer in spec.layers)
+    repeated = bool(getattr(config, "new_decoder_architecture", False))
+    elsewhere = any(layer.state is not None and layer.state.kind == "recurrent" for layer in spec.layers)
+    found = ((_WINDOW, windowed), (_REPEATED, repeated), (_ELSEWHERE, elsewhere))
+    return tuple(reason for reason, holds in found if holds)
 
 
 def stop_ids(module: Any, tokenizer: Any) -> frozenset[int]:
@@ -79,12 +107,15 @@ def _context(config: Any) -> int | None:
 
 
 def _formula(spec: CacheSpec) -> tuple[int, int, int, int] | None:
-    """Layers, KV heads, head dimension, bytes per number; None where layers differ."""
-    groups = {(layer.kv_heads, layer.head_dim) for layer in spec.layers}
+    """Layers that attend, KV heads, head dimension, bytes per number; None where these layers differ."""
+    attending = [layer for layer in spec.layers if layer.kv_heads]
+    groups = {(layer.kv_heads, layer.head_dim, layer.value_dim) for layer in attending}
     if len(groups) != 1:
         return None
-    kv_heads, head_dim = groups.pop()
-    return len(spec.layers), kv_heads, head_dim, spec.bytes_per_number
+    kv_heads, head_dim, value_dim = groups.pop()
+    if value_dim not in (None, head_dim):
+        return None
+    return len(attending), kv_heads, head_dim, spec.bytes_per_number
 
 
 def _weights_bytes(module: Any) -> int:

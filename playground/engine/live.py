@@ -34,13 +34,18 @@ class LiveLane:
 
 
 def open_lane(
-    index: int, decoding: Decoding, tokenizer: Any, vocabulary: Vocabulary, prompt_ids: Sequence[int]
+    index: int,
+    decoding: Decoding,
+    tokenizer: Any,
+    vocabulary: Vocabulary,
+    prompt_ids: Sequence[int],
+    first_step: int = 0,
 ) -> LiveLane:
-    """A lane that has chosen nothing yet."""
+    """A lane that has chosen nothing yet; the last `first_step` of the ids are earlier runs' output."""
     return LiveLane(
         index,
         decoding,
-        build(decoding, len(prompt_ids)),
+        build(decoding, len(prompt_ids) - first_step),
         TextStream(tokenizer, vocabulary, prompt_ids),
         StopStrings(decoding.stop),
     )
@@ -48,19 +53,21 @@ def open_lane(
 
 @dataclass(slots=True)
 class Live:
-    """The run between two forwards. `lanes[row]` is the lane in that row of the batch."""
+    """The run between two forwards. `lanes[row]` is the lane in that row of the batch.
+
+    Until the prompt's row is repeated for the lanes, `rows` is 1 and stands for all of them.
+    """
 
     prompt_ids: tuple[int, ...]
     lanes: list[LiveLane]
     cache: Any
     logits: torch.Tensor | None = None
     processed: torch.Tensor | None = None
-    last_ids: list[int] = field(default_factory=list)
+    rows: int = 1
 
-    def cached_ids(self) -> tuple[int, ...]:
-        """Ids whose keys and values are in the first row of the cache."""
-        chosen = self.lanes[0].ids if self.lanes else []
-        return self.prompt_ids + tuple(chosen[:-1])
+    def cached_ids(self, tokens: int) -> list[tuple[int, ...]]:
+        """For each row of a cache of `tokens` positions, the ids that they were computed from."""
+        return [(*self.prompt_ids, *lane.ids)[:tokens] for lane in self.lanes[: self.rows]]
 
 
 class LiveView:

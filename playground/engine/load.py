@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from playground import settings
 from playground.engine import checks, devices, sources, weights
 from playground.engine.facts import kv_spec, model_facts, stop_ids, suggested
+from playground.engine.lean import lean_step
 from playground.engine.model import LoadedModel
 from playground.engine.progress import CannotLoad, Progress, Report, silent
 from playground.engine.quiet import quiet
@@ -62,6 +63,7 @@ def load_model(
     if place.type == "cpu":
         devices.set_threads(settings.from_environment().threads, leave_a_core=leave_a_core)
     module, tokenizer = _read(plan)
+    turns = turns_of(str(place))
     spec = kv_spec(module.config, plan.dtype)
     return LoadedModel(
         module=module,
@@ -71,7 +73,8 @@ def load_model(
         stop_ids=stop_ids(module, tokenizer),
         load_seconds=monotonic() - started,
         suggested=suggested(module),
-        turns=turns_of(str(place)),
+        lean_step=turns.take(lambda: lean_step(module)),
+        turns=turns,
     )
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from playground.core.decoding import Decoding
 from playground.core.kv import CacheSpec
 from playground.core.request import ModelFacts
+from playground.engine.cache import forward
+from playground.engine.lean import LeanStep
 from playground.engine.store import CacheStore
 from playground.engine.turns import Turns
 from playground.engine.vocabulary import Vocabulary
@@ -21,7 +23,8 @@ class LoadedModel:
     `module` is a transformers causal language model in eval mode on its device, `tokenizer` its
     tokenizer. `stop_ids` end an answer (from the generation config, else the tokenizer).
     `suggested` are the sampling settings that the model's authors ship, as a preset; they never
-    act by themselves. `warm` is false until a first run has paid the one-time work.
+    act by themselves. `lean_step` is the decode step of a model shaped like Llama, else None. `warm` is
+    false until a first run has paid the one-time work.
     """
 
     module: Any
@@ -31,15 +34,22 @@ class LoadedModel:
     stop_ids: frozenset[int]
     load_seconds: float
     suggested: Decoding | None = None
+    lean_step: LeanStep | None = None
     turns: Turns = field(default_factory=Turns)
     caches: CacheStore = field(default_factory=CacheStore)
     vocabulary: Vocabulary = field(init=False)
     warm: bool = False
 
     def __post_init__(self) -> None:
-        self.vocabulary = Vocabulary(self.tokenizer)
+        self.vocabulary = Vocabulary(self.tokenizer, self.facts.vocabulary)
 
     @property
     def device(self) -> Any:
         """The torch device that takes the token ids."""
         return self.module.device
+
+    def forward(self, ids: Any, cache: Any) -> Any:
+        """Append `ids` (rows, positions) to `cache`; the last position's logits (rows, vocabulary), fp32."""
+        if self.lean_step is not None and cache is not None and ids.shape[1] == 1:
+            return self.lean_step(ids, cache)
+        return forward(self.module, ids, cache)

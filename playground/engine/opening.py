@@ -12,6 +12,7 @@ from playground.core.request import LANES_LIMIT, Request
 from playground.engine.errors import RequestError
 from playground.engine.model import LoadedModel
 from playground.engine.prompts import Prompt, encode_prompt
+from playground.engine.room import require_room
 
 TOP_N_LIMIT = 200
 
@@ -27,14 +28,24 @@ def open_run(model: LoadedModel, request: Request) -> tuple[Request, Prompt]:
         raise InvalidSetting(f"top_n must be a whole number from 0 to {TOP_N_LIMIT}, not {request.top_n!r}.")
     lanes = tuple(_seeded(validated(lane)) for lane in request.lanes)
     prompt = encode_prompt(model.tokenizer, model.vocabulary, request)
+    _require_parent(request, len(prompt.tokens))
     context = model.facts.context
     if context is not None and len(prompt.tokens) > context:
         raise RequestError(
             f"The prompt has {len(prompt.tokens):,} tokens and this model reads at most {context:,}; shorten it."
         )
+    require_room(model, len(prompt.tokens), len(lanes))
     top_n = min(request.top_n, model.facts.vocabulary)
     run = request.run or secrets.token_urlsafe(12)
     return replace(request, lanes=lanes, prompt_ids=prompt.ids, top_n=top_n, run=run), prompt
+
+
+def _require_parent(request: Request, prompt_tokens: int) -> None:
+    parent = request.parent
+    if parent is not None and not (type(parent.step) is int and 0 <= parent.step <= prompt_tokens):
+        raise RequestError(
+            f"A run can be continued from step 0 to {prompt_tokens:,}, which is all of its text, not {parent.step!r}."
+        )
 
 
 def _seeded(decoding: Decoding) -> Decoding:

@@ -1,4 +1,4 @@
-"""Sampling as a list of named stages, in the order in which `generate` applies them.
+"""Sampling as a list of named stages, in the order that the settings name.
 
 Each stage takes ids (1, positions) and scores (1, vocabulary) and returns scores of the same shape,
 a removed candidate at -inf. They are transformers' own processors, except where those sort the whole
@@ -6,7 +6,7 @@ vocabulary. The same list draws the token and is looked into for the record: the
 implementation for the chart. Knows no model and no draw.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -15,16 +15,17 @@ from transformers.generation.logits_process import (
     RepetitionPenaltyLogitsProcessor,
     TemperatureLogitsWarper,
     TopKLogitsWarper,
-    TypicalLogitsWarper,
 )  # fmt: skip
 
-from playground.core.decoding import Decoding, Stage
+from playground.core.decoding import Decoding
+from playground.core.stages import RESHAPING, Stage
+from playground.engine.filters import TopP, TypicalP
 
 NEAR = 10.0
 """Candidates within this many logits of the best are ranked; those below have e^-10 of its weight."""
 
-_TIE = 1e-6
-"""A candidate is not needed where less than this share of its own mass is missing to top-p."""
+_COLDEST = 1e-30
+"""Lower temperatures overflow fp32; here any two scores that differ are infinitely far apart already."""
 
 Apply = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -42,46 +43,28 @@ def build(decoding: Decoding, prompt_tokens: int) -> tuple[SamplingStage, ...]:
     """The stages that `decoding` asks for; nothing that is not visible there ever acts."""
     makers: dict[Stage, Callable[[], Apply]] = {
         "repetition_penalty": lambda: RepetitionPenaltyLogitsProcessor(
-            decoding.repetition_penalty,
+            float(decoding.repetition_penalty),
             prompt_ignore_length=prompt_tokens if decoding.penalty_scope == "output" else None,
         ),
-        "temperature": lambda: TemperatureLogitsWarper(float(decoding.temperature)),
+        "temperature": lambda: TemperatureLogitsWarper(max(float(decoding.temperature), _COLDEST)),
         "top_k": lambda: TopKLogitsWarper(decoding.top_k),
         "top_p": lambda: TopP(decoding.top_p),
         "min_p": lambda: MinPLogitsWarper(decoding.min_p),
-        "typical_p": lambda: TypicalLogitsWarper(max(decoding.typical_p, 1e-6)),
+        "typical_p": lambda: TypicalP(decoding.typical_p),
     }
-    reshaping = ("repetition_penalty", "temperature")
     return tuple(
-        SamplingStage(name, makers[name](), name not in reshaping) for name in decoding.active_stages()
+        SamplingStage(name, makers[name](), name not in RESHAPING) for name in decoding.active_stages()
     )
 
 
-class TopP:
-    """Nucleus sampling (Holtzman et al. 2020, arXiv:1904.09751): the smallest set that reaches p.
-
-    A candidate stays while the mass before it is below p, so at least one does. Cumulated in fp64
-    over the candidates near the best, which nearly always hold the nucleus; the whole vocabulary is
-    sorted only where they do not.
-    """
-
-    def __init__(self, top_p: float) -> None:
-        self.top_p = top_p
-
-    def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Scores (1, vocabulary) with everything outside the nucleus at -inf."""
-        row = scores[0]
-        log_z = log_sum(row)
-        head, order = ranked(row, row > row.max() - NEAR)
-        shares = (head.double() - log_z).exp()
-        if shares.sum() < self.top_p:
-            head, order = ranked(row, row > -torch.inf)
-            shares = (head.double() - log_z).exp()
-        before = shares.cumsum(0)[:-1]
-        kept = 1 + int((before < self.top_p - _TIE * shares[1:]).sum())
-        out = torch.full_like(scores, -torch.inf)
-        out[0, order[:kept]] = head[:kept]
-        return out
+def walk(
+    raw: torch.Tensor, ids: torch.Tensor, stages: Iterable[SamplingStage]
+) -> Iterator[tuple[SamplingStage, torch.Tensor]]:
+    """Each stage with the scores (vocabulary,) that it leaves of `raw` logits, after `ids` (positions,)."""
+    scores = raw[None]
+    for stage in stages:
+        scores = stage.apply(ids[None], scores)
+        yield stage, scores[0]
 
 
 def ranked(row: torch.Tensor, among: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

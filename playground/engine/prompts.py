@@ -38,10 +38,10 @@ def encode_prompt(tokenizer: Any, vocabulary: Vocabulary, request: Request) -> P
     Raises `RequestError` for an empty or unreadable prompt.
     """
     if request.prompt_ids is not None:
-        return _from_ids(tokenizer, vocabulary, request.prompt_ids)
-    _require_text("prompt", request.prompt)
+        return _from_ids(vocabulary, request.prompt_ids)
+    require_text("prompt", request.prompt)
     if request.system is not None:
-        _require_text("system prompt", request.system)
+        require_text("system prompt", request.system)
     if not request.prompt:
         raise RequestError("The prompt is empty; type something for the model to continue.")
     if request.chat and tokenizer.chat_template:
@@ -49,12 +49,12 @@ def encode_prompt(tokenizer: Any, vocabulary: Vocabulary, request: Request) -> P
     return _raw(tokenizer, vocabulary, request)
 
 
-def _from_ids(tokenizer: Any, vocabulary: Vocabulary, ids: Sequence[int]) -> Prompt:
+def _from_ids(vocabulary: Vocabulary, ids: Sequence[int]) -> Prompt:
     if not ids:
         raise RequestError("The list of prompt ids is empty; give at least one.")
-    bad = next((id for id in ids if not 0 <= id < len(tokenizer)), None)
+    bad = next((id for id in ids if not 0 <= id < vocabulary.rows), None)
     if bad is not None:
-        raise RequestError(f"Token id {bad} is outside this model's vocabulary of {len(tokenizer):,}.")
+        raise RequestError(f"Token id {bad} is outside this model's vocabulary of {vocabulary.rows:,}.")
     return Prompt(vocabulary.tokens(ids), (True,) * len(ids))
 
 
@@ -123,7 +123,8 @@ def _tokenize(
     return encoded["input_ids"], encoded["offset_mapping"]
 
 
-def _require_text(name: str, text: str) -> None:
+def require_text(name: str, text: str) -> None:
+    """Refuse what is too long or no text at all; `name` says what it is."""
     if len(text) > PROMPT_CHARACTERS_LIMIT:
         raise RequestError(
             f"The {name} has {len(text):,} characters; at most {PROMPT_CHARACTERS_LIMIT:,} are read."

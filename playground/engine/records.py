@@ -10,7 +10,7 @@ from playground.engine.model import LoadedModel
 from playground.engine.prompts import Prompt
 
 SIXTEEN_BIT = ("bfloat16", "float16")
-_IN_16_BIT = Note(
+IN_16_BIT = Note(
     "sixteen_bit",
     "This model runs in 16-bit numbers: probabilities are good to about two figures, and the same "
     "prompt may go on differently alone, in several runs at once, or read anew.",
@@ -19,7 +19,7 @@ _IN_16_BIT = Note(
 
 def started(model: LoadedModel, request: Request, prompt: Prompt) -> Started:
     """The first event of a run."""
-    notes = prompt.notes if model.facts.dtype not in SIXTEEN_BIT else (*prompt.notes, _IN_16_BIT)
+    notes = prompt.notes if model.facts.dtype not in SIXTEEN_BIT else (*prompt.notes, IN_16_BIT)
     return Started(
         request.run,
         request,
@@ -33,6 +33,8 @@ def started(model: LoadedModel, request: Request, prompt: Prompt) -> Started:
 
 def predicted_bytes(model: LoadedModel, tokens: int) -> int | None:
     """What the arithmetic says one sequence of `tokens` holds; None where the config does not tell."""
+    if tokens == 0:  # no cache, or nothing in it yet
+        return 0
     return None if model.spec is None else model.spec.used_bytes(tokens)
 
 
@@ -73,6 +75,7 @@ def stepped(
         kv_allocated_bytes=_share(kv.allocated_bytes, rows),
         positions_computed=positions[0], positions_reused=positions[1],
         kv_predicted_bytes=predicted_bytes(model, kv.tokens),
+        kv_state_bytes=_share(kv.state_bytes, rows),
         held_characters=lane.stops.held(lane.text.text, len(text)),
     )  # fmt: skip
 

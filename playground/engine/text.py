@@ -6,6 +6,7 @@ yet become a stop string. Knows no model.
 
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from playground.engine.vocabulary import Vocabulary
@@ -24,7 +25,7 @@ class TextStream:
 
     def __init__(self, tokenizer: Any, vocabulary: Vocabulary, prefix: Sequence[int]) -> None:
         self._vocabulary = vocabulary
-        self._pieces = None if vocabulary.exact else _Window(tokenizer, prefix)
+        self._pieces = None if vocabulary.exact else _Window(tokenizer, _last_written(vocabulary, prefix))
         self._utf8 = _Utf8("replace")
         self.text = ""
 
@@ -47,9 +48,9 @@ class TextStream:
 class _Window:
     """Text by decoding the last few ids again, for tokenizers that join pieces by rules of their own."""
 
-    def __init__(self, tokenizer: Any, prefix: Sequence[int]) -> None:
+    def __init__(self, tokenizer: Any, prefix: list[int]) -> None:
         self._tokenizer = tokenizer
-        self._ids = list(prefix[-4:])
+        self._ids = prefix
         self._shown = len(self._ids)
 
     def add(self, id: int) -> str:
@@ -72,6 +73,12 @@ class _Window:
     def _decode(self, ids: list[int]) -> str:
         text = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return str(text)
+
+
+def _last_written(vocabulary: Vocabulary, ids: Sequence[int]) -> list[int]:
+    """The last few of `ids` that are text: a chat template ends in tokens that are not."""
+    written = (id for id in reversed(ids) if not vocabulary.token(id).special)
+    return list(islice(written, 4))[::-1]
 
 
 class StopStrings:

@@ -25,9 +25,10 @@ _ALPHABET = _byte_alphabet()
 
 
 class Vocabulary:
-    """The tokens of one tokenizer, by id."""
+    """The tokens of one tokenizer, by id; a model's vocabulary may have more `rows` than it has entries."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, rows: int | None = None) -> None:
+        self.rows = len(tokenizer) if rows is None else rows
         self._tokenizer = tokenizer
         self._special = set(tokenizer.all_special_ids)
         self._added = {id: str(added) for id, added in tokenizer.added_tokens_decoder.items()}
@@ -55,11 +56,18 @@ class Vocabulary:
         if id in self._added:
             text = self._added[id]
             return Token(id, text, text.encode().hex(), id in self._special)
-        piece = self._tokenizer.convert_ids_to_tokens(id)
+        piece = self._piece(id)
         if piece is None:
             return Token(id, f"unused id {id}", "", True)
         data = self._bytes(piece, id)
         return Token(id, data.decode("utf-8", "replace"), data.hex(), id in self._special)
+
+    def _piece(self, id: int) -> str | None:
+        try:
+            piece: str | None = self._tokenizer.convert_ids_to_tokens(id)
+        except (IndexError, KeyError):  # tokenizers written in Python look it up in a list or a dictionary
+            return None
+        return piece
 
     def _bytes(self, piece: str, id: int) -> bytes:
         if self._scheme == "byte-level" and all(character in _ALPHABET for character in piece):

@@ -16,6 +16,7 @@ from playground.core.decoding import (
     validated,
 )
 from playground.core.draws import SEED_LIMIT, fresh_seed, uniform
+from playground.core.stages import ORDERS, STAGE_ORDER, read_order, write_order
 
 NAN, INF = float("nan"), float("inf")
 
@@ -52,6 +53,17 @@ NAN, INF = float("nan"), float("inf")
         ("stop", ("a",) * 17, "At most 16 stop strings of at most 1,000 characters are allowed."),
         ("stop", ("a" * 1001,), "At most 16 stop strings of at most 1,000 characters are allowed."),
         ("stop", "end", "stop must be a list of stop strings, so a single one stands in a list of its own."),
+        ("order", ("top_p", "heat"), "order must be transformers, llama.cpp, or of these between colons: "
+         "repetition_penalty, temperature, top_k, top_p, min_p, typical_p."),
+        ("order", (), "order must be transformers, llama.cpp, or of these between colons: "
+         "repetition_penalty, temperature, top_k, top_p, min_p, typical_p."),
+        ("order", None, "order must be transformers, llama.cpp, or of these between colons: "
+         "repetition_penalty, temperature, top_k, top_p, min_p, typical_p."),
+        ("order", (["top_p"],), "order must be transformers, llama.cpp, or of these between colons: "
+         "repetition_penalty, temperature, top_k, top_p, min_p, typical_p."),
+        ("order", ("top_p", "temperature", "top_p"),
+         "order must name each stage once, and top_p stands there again."),
+        ("order", ("top_p", "top_k"), "order must name every stage that is on, and temperature is missing."),
         ("name", "n" * 201, "The name of a lane must be text of at most 200 characters."),
     ],
 )  # fmt: skip
@@ -66,7 +78,7 @@ def test_what_is_out_of_range_is_refused_in_a_sentence(setting, value, sentence)
     [
         {}, {"temperature": 0}, {"temperature": 100}, {"top_k": 10**9}, {"top_p": 0}, {"top_p": 1e-8},
         {"top_p": 1}, {"min_p": 1}, {"seed": SEED_LIMIT - 1}, {"max_new_tokens": 1}, {"stop": ("\n",)},
-        {"stop": ["x"]},
+        {"stop": ["x"]}, {"order": ("top_p", "temperature")}, {"order": list(ORDERS["llama.cpp"])},
     ],
 )  # fmt: skip
 def test_what_is_in_range_is_kept_as_it_is(changes):
@@ -85,6 +97,9 @@ def test_what_is_in_range_is_kept_as_it_is(changes):
         ("min_p=0.05,name=my lane", Decoding(min_p=0.05, name="my lane")),
         ("stop=END", Decoding(stop=("END",))),
         ("greedy,max_new_tokens=3", replace(GREEDY, max_new_tokens=3)),
+        ("order=llama.cpp,top_k=5", Decoding(top_k=5, order=ORDERS["llama.cpp"])),
+        ("order=transformers", Decoding()),
+        ("order = top-p : temperature", Decoding(order=("top_p", "temperature"))),
     ],
 )
 def test_specs_are_read(spec, expected):
@@ -108,6 +123,10 @@ def test_a_spec_changes_only_what_it_names():
         ("heat=1", "'heat' is not a setting; known are strategy, temperature,"),
         ("fast", "strategy must be one of greedy, sample, not 'fast'."),
         ("__class__=1", "is not a setting"),
+        ("order=", "order must be transformers, llama.cpp"),
+        ("order=top_p:temperature:heat", "order must be transformers, llama.cpp"),
+        ("order=top_p", "temperature is missing"),
+        ("order=top_p:temperature,min_p=0.1", "min_p is missing"),
     ],
 )
 def test_specs_that_are_not_understood_are_named(spec, words):
@@ -133,7 +152,31 @@ def test_active_stages_come_in_the_order_of_generate():
     assert describe(decoding) == "T 0.5, top-k 3, top-p 0.9, min-p 0.1, typical-p 0.9, penalty 1.1"
 
 
+def test_the_order_changes_what_acts_when():
+    decoding = Decoding(temperature=0.5, top_k=3, order=ORDERS["llama.cpp"])
+    assert decoding.active_stages() == ("top_k", "top_p", "temperature")
+    assert describe(decoding) == "T 0.5, top-k 3, top-p 0.9, order top-k > top-p > T"
+    assert describe(replace(decoding, top_k=0, top_p=1.0)) == "T 0.5"  # one stage has no order
+    assert replace(decoding, temperature=0.0).active_stages() == ()
+    incomplete = replace(decoding, order=("top_p",))  # a trace may hold it; it runs nowhere
+    assert incomplete.active_stages() == ("top_p", "temperature", "top_k")
+
+
+@pytest.mark.parametrize("order", [*ORDERS.values(), ("top_p", "temperature")])
+def test_an_order_is_written_as_it_is_read(order):
+    assert read_order(write_order(order)) == order
+    assert set(ORDERS["llama.cpp"]) == set(STAGE_ORDER)
+
+
+def test_the_scope_of_a_penalty_is_said():
+    """Case 16."""
+    assert describe(Decoding(repetition_penalty=1.2, top_p=1.0)) == "T 0.7, penalty 1.2"
+    answer = Decoding(repetition_penalty=1.2, top_p=1.0, penalty_scope="output")
+    assert describe(answer) == "T 0.7, penalty 1.2 on the answer"
+
+
 def test_settings_are_json_values():
+    assert as_settings(Decoding())["order"] == list(STAGE_ORDER)
     assert as_settings(Decoding(stop=("a",)))["stop"] == ["a"]
     assert set(as_settings(Decoding())) == set(Decoding.__slots__)
 

@@ -1,4 +1,4 @@
-"""KV arithmetic against hand-computed values of published configs (cases 34, 35, 36)."""
+"""KV arithmetic against hand-computed values of published configs (cases 34 to 38)."""
 
 import pytest
 
@@ -31,6 +31,7 @@ GEMMA3_4B = {
 
 
 def test_llama_3_8b():
+    """Case 34."""
     spec = cache_spec(LLAMA_8B)
     assert spec.bytes_per_token == 131_072
     assert spec.used_bytes(4096) == 512 * MIB
@@ -40,6 +41,7 @@ def test_llama_3_8b():
 
 
 def test_heads_are_not_kv_heads():
+    """Case 34."""
     mha = cache_spec(LLAMA_8B | {"num_key_value_heads": 32})
     assert mha.bytes_per_token == 524_288
     assert mha.used_bytes(4096, 32) == 64 * GIB
@@ -60,6 +62,7 @@ def test_smollm2():
 
 
 def test_an_explicit_head_dim_wins():
+    """Case 35."""
     assert cache_spec(QWEN3_06B).bytes_per_token == 114_688
     assert cache_spec(QWEN3_06B | {"head_dim": None}).bytes_per_token == 114_688 // 2
 
@@ -73,6 +76,7 @@ def test_an_explicit_head_dim_wins():
     ],
 )
 def test_windowed_layers_of_gpt_oss_stop_growing(tokens, used, allocated):
+    """Case 36."""
     spec = cache_spec(GPT_OSS_20B)
     assert spec.used_bytes(tokens) == used
     assert spec.allocated_bytes(tokens) == allocated
@@ -81,6 +85,7 @@ def test_windowed_layers_of_gpt_oss_stop_growing(tokens, used, allocated):
 
 @pytest.mark.parametrize(("tokens", "windowed"), [(128, 128), (1_000, 1_000), (32_000, 1_024)])
 def test_gemma_3_has_full_attention_in_every_sixth_layer(tokens, windowed):
+    """Case 36."""
     spec = cache_spec(GEMMA3_4B)
     per_layer = 2 * 4 * 256 * 2
     assert [layer.kind for layer in spec.layers[:7]] == ["sliding"] * 5 + ["full", "sliding"]
@@ -121,9 +126,19 @@ def test_nothing_is_held_before_the_first_token():
         ({"torch_dtype": "int3"}, "dtype 'int3' is not known"),
         ({"layer_types": ["sliding_attention"]}, "has no sliding_window"),
         ({"sliding_window": "wide"}, "sliding_window must be a whole number"),
-        ({"kv_lora_rank": 512}, "latent attention"),
-        ({"layer_types": ["linear_attention"]}, "constant state"),
-        ({"state_size": 16}, "constant state"),
+        ({"kv_lora_rank": 512}, "has no qk_rope_head_dim"),
+        ({"layer_types": ["linear_attention"]}, "constant state and does not tell its shape"),
+        ({"layer_types": ["a new one"]}, "kind 'a new one' is not known"),
+        ({"layer_types": [{}]}, "kind {} is not known"),
+        ({"layer_types": ["full_attention"] * 10_001}, "num_hidden_layers must be at most 10,000"),
+        ({"state_size": 16, "conv_kernel": 4, "expand": 2}, "does not tell which they are"),
+        ({"state_size": 16, "conv_kernel": 4, "model_type": "mamba"}, "has no expand"),
+        ({"index_head_dim": 128, "kv_lora_rank": 512}, "which the arithmetic does not cover"),
+        ({"model_type": "rwkv"}, "which the arithmetic does not cover"),
+        (
+            {"mamba_d_state": 8, "mamba_d_conv": 4, "mamba_n_groups": 1, "layer_types": ["mamba"]},
+            "state-space heads",
+        ),
     ],
 )
 def test_what_cannot_be_computed_is_said(changes, words):

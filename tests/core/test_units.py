@@ -2,7 +2,7 @@
 
 import pytest
 
-from playground.core.units import bytes_text, probability_text, seconds_text
+from playground.core.units import bytes_text, bytes_texts, probability_text, seconds_text
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,10 @@ def test_seconds(seconds, text):
 )
 def test_probabilities(probability, text):
     assert probability_text(probability) == text
+
+
+def test_bytes_side_by_side_are_in_one_unit():
+    """Case 39: a cache beside weights."""
+    assert bytes_texts(512 * 2**20, 16_060_522_496) == ["0.5 GiB", "15 GiB"]
+    assert bytes_texts(131_072, 2**30, None) == ["0.000122 GiB", "1 GiB", "unknown"]
+    assert bytes_texts(0, 12) == ["0 B", "12 B"]

@@ -1,16 +1,18 @@
 """Stages and draws on rows of logits: masks, ties, boundaries, and the packed record."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers.generation.logits_process import TopPLogitsWarper
 
 from playground.core.decoding import Decoding
+from playground.core.stages import ORDERS
 from playground.engine.choice import BrokenLogits, choose, pick, survive
-from playground.engine.pipeline import TopP, build, highest, ranked
+from playground.engine.filters import TopP
+from playground.engine.pipeline import build, highest, ranked
 
 NO_IDS = torch.tensor([], dtype=torch.long)
 
@@ -28,6 +30,10 @@ def log(*probabilities: float) -> torch.Tensor:
         ((0.2, 0.3, 0.5), 0.8, [1, 2]),
         ((0.25, 0.25, 0.25, 0.25), 0.5, [0, 1]),
         ((0.5, 0.3, 0.2), 0.0, [0]),
+        ((0.7, 0.1, 0.1, 0.1), 0.9, [0, 1, 2]),
+        ((0.6, 0.1, 0.1, 0.2), 0.8, [0, 3]),
+        ((0.85, 0.1, 0.05), 0.95, [0, 1]),
+        ((0.09, 0.9, 0.01), 0.99, [0, 1]),
     ],
 )
 def test_the_smallest_set_that_reaches_p(
@@ -40,25 +46,6 @@ def test_the_smallest_set_that_reaches_p(
 
 def test_p_of_one_keeps_all() -> None:
     assert build(Decoding(temperature=1.0, top_p=1.0), 0) == ()
-
-
-def reference_mask(row: torch.Tensor, top_p: float) -> torch.Tensor:
-    """transformers' rule, computed in fp64."""
-    return TopPLogitsWarper(top_p)(NO_IDS, row.double()[None])[0].isfinite()
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    scale=st.sampled_from([0.01, 0.5, 2.0, 6.0]),
-    top_p=st.sampled_from([0.05, 0.5, 0.8, 0.9, 0.95, 0.99, 0.9999]),
-    size=st.sampled_from([8, 1024, 1025, 5000]),
-)
-@example(seed=61326, scale=2.0, top_p=0.9999, size=1024)
-def test_masks_are_transformers_own(seed: int, scale: float, top_p: float, size: int) -> None:
-    row = torch.randn(size, generator=torch.Generator().manual_seed(seed)) * scale
-    ours = TopP(top_p)(NO_IDS, row[None])[0].isfinite()
-    assert torch.equal(ours, reference_mask(row, top_p))
 
 
 def test_ties_are_ranked_by_id() -> None:
@@ -112,6 +99,39 @@ def test_mass_is_measured_after_temperature_and_before_filters() -> None:
     choice, _ = choose(row, NO_IDS, build(Decoding(temperature=2.0, top_k=2, top_p=1.0), 0), 0.1, 3)
     warm = (row / 2).softmax(0)
     assert choice.kept_mass == pytest.approx(float(warm[0] + warm[1]))
+
+
+def test_mass_is_what_the_chain_has_left_in_any_order() -> None:
+    """Filters act on the model's own probabilities where temperature comes last, as in llama.cpp."""
+    row = log(0.6, 0.3, 0.1)
+    cold = Decoding(temperature=0.25, top_k=2, top_p=1.0, order=ORDERS["llama.cpp"])
+    choice, scores = choose(row, NO_IDS, build(cold, 0), 0.1, 3)
+    assert [(s.name, s.kept_count) for s in choice.stages] == [("top_k", 2), ("temperature", 2)]
+    assert [s.kept_mass for s in choice.stages] == pytest.approx([0.9, 0.9]) and choice.kept_mass < 0.91
+    assert choice.candidates.removed_by == [None, None, "top_k"]
+    between = replace(cold, top_p=0.5, order=("top_k", "temperature", "top_p"))
+    choice, _ = choose(row, NO_IDS, build(between, 0), 0.1, 3)
+    sharp = 0.6**4 / (0.6**4 + 0.3**4)  # what top-p keeps of the two
+    assert [s.kept_mass for s in choice.stages] == pytest.approx([0.9, 0.9, 0.9 * sharp])
+    assert torch.equal(scores.isfinite(), torch.tensor([True, True, False]))
+
+
+def test_the_order_decides_what_is_kept() -> None:
+    row = log(0.5, 0.3, 0.2)
+    hot = Decoding(temperature=10.0, top_p=0.75)
+    kept = [
+        choose(row, NO_IDS, build(replace(hot, order=order), 0), 0.0, 3)[0].kept_count
+        for order in ORDERS.values()
+    ]
+    assert kept == [3, 2]
+
+
+@pytest.mark.parametrize("temperature", [1e-40, 1e-30, 1e-3, 100.0])
+def test_no_temperature_breaks_the_numbers(temperature: float) -> None:
+    row = torch.tensor([40.0, 39.0, -300.0])
+    choice, scores = choose(row, NO_IDS, build(Decoding(temperature=temperature, top_p=1.0), 0), 0.3, 3)
+    assert not scores.isnan().any() and math.isfinite(choice.processed_entropy_bits)
+    assert choice.id == 0 and (choice.processed_probability == 1) == (temperature < 0.1)
 
 
 def test_impossible_logits_do_not_break_the_record() -> None:

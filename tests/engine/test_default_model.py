@@ -1,4 +1,7 @@
-"""The default model, really: equal to `generate`, and its cache to the byte."""
+"""The default model as people get it: the command's answer, its dtype, its cache to the byte.
+
+That it equals `generate`, alone and in lanes, is in test_families.
+"""
 
 import json
 import subprocess
@@ -9,14 +12,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from playground.core.decoding import GREEDY, Decoding
+from playground.core.decoding import GREEDY
 from playground.core.report import kv_cache
 from playground.core.request import Request
 from playground.core.run import fold
 from playground.engine.decode import stream
 from playground.engine.load import load_model
 from playground.engine.model import LoadedModel
-from tests.engine.reference import processed_probabilities
 
 pytestmark = pytest.mark.model
 
@@ -62,34 +64,6 @@ def test_the_command_gives_exactly_the_ids_of_generate(model: LoadedModel) -> No
     kv = answer["kv_cache"]
     assert kv["tokens"] == len(answer["prompt_token_ids"]) + len(answer["token_ids"]) - 1
     assert kv["used_bytes"] == kv["predicted_bytes"] == kv["tokens"] * 46_080
-
-
-@pytest.mark.parametrize(
-    "decoding",
-    [
-        Decoding(temperature=0.9, top_k=40, top_p=0.9, seed=11, max_new_tokens=16),
-        Decoding(temperature=1.4, top_p=1.0, seed=5, max_new_tokens=16),
-        Decoding(temperature=0.7, top_p=0.95, min_p=0.05, repetition_penalty=1.1, seed=2, max_new_tokens=16),
-    ],
-)
-def test_processed_probabilities_equal_the_scores_of_generate(
-    model: LoadedModel, monkeypatch: pytest.MonkeyPatch, decoding: Decoding
-) -> None:
-    run = fold(stream(model, Request("Write one sentence about the sea.", (decoding,), top_n=200)))
-    lane = run.lanes[0]
-    theirs = processed_probabilities(model.module, run.prompt_ids, lane.token_ids, decoding, monkeypatch)
-    for step, row in zip(lane.steps, theirs, strict=True):
-        for candidate in step.candidates:
-            assert candidate.processed_probability == pytest.approx(float(row[candidate.token.id]), abs=1e-5)
-
-
-def test_four_lanes_together_are_four_alone(model: LoadedModel) -> None:
-    lanes = (GREEDY, *(Decoding(temperature=0.8, top_p=0.9, seed=seed) for seed in (1, 2, 3)))
-    lanes = tuple(replace(lane, max_new_tokens=32) for lane in lanes)
-    prompt = "Write one sentence about the sea."
-    together = fold(stream(model, Request(prompt, lanes)))
-    for lane, decoding in zip(together.lanes, lanes, strict=True):
-        assert lane.token_ids == fold(stream(model, Request(prompt, (decoding,)))).lanes[0].token_ids
 
 
 def test_sixteen_bit_halves_the_cache(half: LoadedModel) -> None:

@@ -5,7 +5,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from playground.core.kv import cache_spec
-from playground.core.sizing import weights_bytes
+from playground.core.sizing import parameter_count
 
 
 @pytest.mark.parametrize("family", ["llama", "mistral", "qwen2", "qwen3"])
@@ -20,9 +20,7 @@ def test_weights(family: str, tied: bool) -> None:
         module = AutoModelForCausalLM.from_config(config)
     module.tie_weights()
     plain = config.to_dict()
-    assert weights_bytes(plain, cache_spec(plain, "float32")) == 4 * sum(
-        p.numel() for p in module.parameters()
-    )
+    assert parameter_count(plain, cache_spec(plain)) == sum(p.numel() for p in module.parameters())
 
 
 def test_attention_biases_of_llama_count() -> None:
@@ -33,6 +31,4 @@ def test_attention_biases_of_llama_count() -> None:
     with torch.device("meta"):
         module = AutoModelForCausalLM.from_config(config)
     plain = config.to_dict()
-    assert weights_bytes(plain, cache_spec(plain, "float32")) == 4 * sum(
-        p.numel() for p in module.parameters()
-    )
+    assert parameter_count(plain, cache_spec(plain)) == sum(p.numel() for p in module.parameters())

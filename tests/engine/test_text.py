@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, decoders, models, normalizers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from playground.core.request import Request
@@ -13,13 +13,22 @@ from playground.engine.errors import RequestError
 from playground.engine.prompts import encode_prompt
 from playground.engine.text import StopStrings, TextStream
 from playground.engine.vocabulary import Vocabulary
-from tests.engine.conftest import byte_level_tokenizer
+from tests.engine.conftest import CORPUS, byte_level_tokenizer
 
 SPLIT = ["😊", "聪", "👩‍🔬", "𠮷", "a\n\n    b\t", "naïve — “quotes”", "\u0000\u001b[0m"]
 
 
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+SPECIALS = ["<unk>", "<s>", "</s>"]
+
+
+def fast(tokenizer: Tokenizer, unk: str = "<unk>") -> Any:
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token=unk)
+
+
 def sentencepiece_tokenizer() -> Any:
-    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{b:02X}>" for b in range(256)), "▁", "▁Hello", "▁wor", "ld"]
+    """As Llama 2's: BPE over "▁" for a space, single bytes for what has no piece."""
+    pieces = [*SPECIALS, *BYTES, "▁", "▁Hello", "▁wor", "ld"]
     merges: list[tuple[str, str]] = []
     bpe = models.BPE({p: i for i, p in enumerate(pieces)}, merges, unk_token="<unk>", byte_fallback=True)
     tokenizer = Tokenizer(bpe)
@@ -30,7 +39,44 @@ def sentencepiece_tokenizer() -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
 
 
-SENTENCEPIECE = sentencepiece_tokenizer()
+def unigram_tokenizer() -> Any:
+    """A trained unigram model with byte fallback and without a stripped beginning, as Gemma's decoder."""
+    trained = Tokenizer(models.Unigram())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    trained.train_from_iterator(CORPUS * 3, trainers.UnigramTrainer(vocab_size=60, unk_token="<unk>"))
+    pieces = [piece for piece in trained.get_vocab() if piece != "<unk>"]
+    scored = [(piece, -float(place)) for place, piece in enumerate([*SPECIALS, *BYTES, *sorted(pieces)])]
+    tokenizer = Tokenizer(models.Unigram(scored, unk_id=0, byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    return fast(tokenizer)
+
+
+def wordpiece_tokenizer() -> Any:
+    """As BERT's: "##" joins a piece to the one before, all others are set apart by a space."""
+    words = ["[UNK]", "the", "cat", "##s", "sat", ".", "聪", "##明", "'", "##t", "n't", "😊"]
+    tokenizer = Tokenizer(models.WordPiece({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.decoder = decoders.WordPiece(cleanup=False)
+    return fast(tokenizer, "[UNK]")
+
+
+def word_end_tokenizer() -> Any:
+    """As CLIP's and GPT-1's: the end of a word is marked, not its beginning."""
+    words = ["<unk>", "the</w>", "ca", "t</w>", ".</w>", "聪</w>"]
+    tokenizer = Tokenizer(models.BPE({w: i for i, w in enumerate(words)}, [], unk_token="<unk>"))
+    tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")
+    return fast(tokenizer)
+
+
+TOKENIZERS = {
+    "byte-level": byte_level_tokenizer(),
+    "sentencepiece": sentencepiece_tokenizer(),
+    "unigram": unigram_tokenizer(),
+    "wordpiece": wordpiece_tokenizer(),
+    "word-end": word_end_tokenizer(),
+}
 
 
 @pytest.mark.parametrize("text", SPLIT)
@@ -141,28 +187,86 @@ def test_stop_strings(text: str, added: int, found: tuple[int, str] | None, held
     assert stops.held(text, added) == held
 
 
+def whole(data: bytes) -> str | None:
+    """The characters of `data` without an unfinished last one; None where a byte is astray."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        unfinished = error.reason == "unexpected end of data"
+        return data[: error.start].decode() if unfinished else None
+
+
+@pytest.mark.parametrize("kind", ["byte-level", "sentencepiece", "unigram"])
 @settings(max_examples=150, deadline=None)
-@given(ids=st.lists(st.integers(3, 262), max_size=12))
-def test_any_bytes_a_model_writes_are_streamed(ids: list[int]) -> None:
-    """Byte fallback in any order, whole characters or not: nothing raises, nothing is lost."""
-    vocabulary = Vocabulary(SENTENCEPIECE)
-    stream = TextStream(SENTENCEPIECE, vocabulary, [])
-    shown = "".join(map(stream.add, ids))
-    data = b"".join(bytes.fromhex(vocabulary.token(id).bytes) for id in ids)
-    assert shown + stream.tail() == stream.text == data.decode("utf-8", "replace")
+@given(data=st.data())
+def test_any_ids_a_model_writes_are_streamed_to_the_byte(kind: str, data: st.DataObject) -> None:
+    """Whole characters or not, special tokens and padded rows between them: nothing is lost or shown early."""
+    tokenizer = TOKENIZERS[kind]
+    vocabulary, first = Vocabulary(tokenizer), len(tokenizer) - 1
+    ids = data.draw(st.lists(st.integers(0, len(tokenizer) + 3), max_size=16))
+    stream, written, shown = TextStream(tokenizer, vocabulary, [first]), b"", ""
+    for id in ids:
+        token = vocabulary.token(id)
+        written += b"" if token.special else bytes.fromhex(token.bytes)
+        shown += stream.add(id)
+        assert whole(written) in (None, shown)
+    assert shown + stream.tail() == stream.text == written.decode("utf-8", "replace")
+    if kind == "byte-level" or whole(written) == stream.text:
+        # ByteFallback gives up a whole run of bytes for one that is astray; the characters are kept here.
+        assert decoded(tokenizer, [first]) + stream.text == decoded(tokenizer, [first, *ids])
 
 
-def test_pieces_joined_by_a_tokenizers_own_rules() -> None:
-    """WordPiece: "##" joins, words are set apart, and the pieces joined are the decoding of all ids."""
-    words = {"[UNK]": 0, "the": 1, "cat": 2, "##s": 3, "sat": 4, ".": 5}
-    tokenizer = Tokenizer(models.WordPiece(words, unk_token="[UNK]"))
-    tokenizer.decoder = decoders.WordPiece(cleanup=False)
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]")
-    vocabulary = Vocabulary(fast)
+def decoded(tokenizer: Any, ids: list[int]) -> str:
+    return str(tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "word-end"])
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_pieces_joined_by_a_tokenizers_own_rules(kind: str, data: st.DataObject) -> None:
+    """What a piece adds depends on its neighbours; the pieces joined are the decoding of all ids."""
+    tokenizer = TOKENIZERS[kind]
+    vocabulary = Vocabulary(tokenizer)
     assert not vocabulary.exact
-    stream = TextStream(fast, vocabulary, [])
+    some = st.lists(st.integers(0, len(tokenizer) + 3), max_size=12)
+    prefix, ids = data.draw(some), data.draw(some)
+    stream = TextStream(tokenizer, vocabulary, prefix)
+    pieces = [stream.add(id) for id in ids]
+    assert "".join(pieces) + stream.tail() == stream.text
+    assert decoded(tokenizer, prefix) + stream.text == decoded(tokenizer, prefix + ids)
+
+
+def test_wordpieces_come_one_by_one() -> None:
+    tokenizer = TOKENIZERS["wordpiece"]
+    stream = TextStream(tokenizer, Vocabulary(tokenizer), [])
     assert [stream.add(id) for id in (1, 2, 3, 4, 5)] == ["the", " cat", "s", " sat", " ."]
-    assert stream.text + stream.tail() == fast.decode([1, 2, 3, 4, 5], clean_up_tokenization_spaces=False)
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_padded_rows_are_named_and_write_nothing(kind: str) -> None:
+    tokenizer = TOKENIZERS[kind]
+    vocabulary, padded = Vocabulary(tokenizer, len(tokenizer) + 8), len(tokenizer) + 7
+    token = vocabulary.token(padded)
+    assert (token.text, token.bytes, token.special) == (f"unused id {padded}", "", True)
+    stream = TextStream(tokenizer, vocabulary, [padded])
+    assert stream.add(padded) == stream.tail() == ""
+    assert encode_prompt(tokenizer, vocabulary, Request(prompt_ids=(1, padded))).ids == (1, padded)
+    with pytest.raises(RequestError, match=f"id {padded + 1} is outside this model's vocabulary"):
+        encode_prompt(tokenizer, vocabulary, Request(prompt_ids=(1, padded + 1)))
+
+
+@pytest.mark.parametrize("error", [IndexError, KeyError])
+def test_tokenizers_that_raise_for_a_padded_row(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those written in Python look a piece up in a list or a dictionary."""
+    tokenizer = byte_level_tokenizer()
+
+    def lookup(id: int) -> str:
+        raise error(id)
+
+    monkeypatch.setattr(tokenizer, "convert_ids_to_tokens", lookup)
+    assert Vocabulary(tokenizer).token(9_999).text == "unused id 9999"
 
 
 @pytest.mark.parametrize("prompt", ["assistant", "user", "a", "<|assistant|>", " padded "])

@@ -1,0 +1,39 @@
+"""The request that goes on from any step of a recorded run: continue, rewind, or force another token.
+
+Knows records only; whether a cache is reused for it is the engine's matter, and changes no token.
+"""
+
+from dataclasses import replace
+
+from playground.core.refusal import Refused
+from playground.core.request import Parent, Request
+from playground.core.run import Run
+
+
+class NoSuchStep(Refused, IndexError):
+    """A step or lane that the run does not have."""
+
+    wrong_use = True
+
+
+def continued(run: Run, step: int | None = None, lane: int = 0, forced: int | None = None) -> Request:
+    """Go on with one lane of `run` as it stood before it chose its token number `step` (0-based).
+
+    None goes on from its end. The id `forced` is put in the place of the token chosen there. Settings
+    and seed are the lane's; its draws go on as if nothing had happened. Raises `NoSuchStep`.
+    """
+    if run.started is None or not 0 <= lane < len(run.lanes):
+        raise NoSuchStep(f"The run has no lane {lane}; nothing was changed.")
+    chosen = run.lanes[lane].token_ids
+    kept = len(chosen) if step is None else step
+    if not 0 <= kept <= len(chosen):
+        raise NoSuchStep(f"The run can be continued from step 0 to {len(chosen):,}, not {kept}.")
+    tail = chosen[:kept] if forced is None else [*chosen[:kept], forced]
+    before = run.started.request.parent.step if run.started.request.parent else 0
+    return replace(
+        run.started.request,
+        prompt_ids=(*run.prompt_ids, *tail),
+        lanes=(run.lanes[lane].decoding,),
+        parent=Parent(run.id, before + len(tail), lane),
+        run="",
+    )
