@@ -16,9 +16,15 @@ _HOMES = {
     "dump_trace": "playground.core.trace",
     "cache_spec": "playground.core.kv",
     "load_model": "playground.engine.load",
+    "race": "playground.engine.race",
+    "score": "playground.engine.score",
     "stream": "playground.engine.decode",
+    "waterfall": "playground.engine.waterfall",
 }
-__all__ = ["Decoding", "Request", "cache_spec", "dump_trace", "fold", "load_model", "load_trace", "stream"]
+__all__ = [
+    "Decoding", "Request", "cache_spec", "dump_trace", "fold", "load_model", "load_trace", "race", "score", "stream",
+    "waterfall",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from playground.core.decoding import Decoding
@@ -28,6 +34,9 @@ if TYPE_CHECKING:
     from playground.core.trace import dump_trace, load_trace
     from playground.engine.decode import stream
     from playground.engine.load import load_model
+    from playground.engine.race import race
+    from playground.engine.score import score
+    from playground.engine.waterfall import waterfall
 
 
 def __getattr__(name: str) -> Any:

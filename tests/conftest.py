@@ -3,12 +3,18 @@
 import os
 import shutil
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
 import pytest
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+
+def pytest_report_header() -> str:
+    """Which versions ran: CI does so on two of transformers."""
+    return ", ".join(f"{name} {version(name)}" for name in ("transformers", "huggingface_hub", "torch"))
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,16 @@ import json
 import pytest
 
 from playground.bench import Result, main, summary
-from playground.bench.contenders import SETTINGS, WAYS
+from playground.bench.contenders import CONTENDERS, SETTINGS
 
 
 def test_ratios_are_taken_within_a_round_and_medians_over_rounds() -> None:
-    rates = [[10.0, 20.0], [20.0, 30.0], [5.0, 15.0]]
-    assert summary(["a", "b"], rates) == [Result("a", 10.0, 1.0, 3), Result("b", 20.0, 2.0, 3)]
+    rates = [[10.0, 20.0, 60.0], [20.0, 30.0, 60.0], [5.0, 15.0, 75.0]]
+    assert summary({"a": "a", "b": "a", "c": "b"}, "greedy", rates) == [
+        Result("a, greedy", 10.0, 1.0, 3, "a"),
+        Result("b, greedy", 20.0, 2.0, 3, "a"),
+        Result("c, greedy", 60.0, 3.0, 3, "b"),
+    ]
 
 
 @pytest.mark.model
@@ -18,7 +22,7 @@ def test_ratios_are_taken_within_a_round_and_medians_over_rounds() -> None:
 def test_the_suite_runs_and_its_last_line_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     main(rounds=1, tokens=2)
     answer = json.loads(capsys.readouterr().out.splitlines()[-1])
-    names = [f"{way}, {settings}" for settings in SETTINGS for way in WAYS]
+    names = [f"{way}, {settings}" for settings in SETTINGS for way in CONTENDERS]
     assert [row["name"] for row in answer["results"]] == names
     assert all(row["tokens_per_second"] > 0 and row["n"] == 1 for row in answer["results"])
     assert answer["machine"] and answer["dtype"]

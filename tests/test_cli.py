@@ -29,7 +29,19 @@ from playground.core.request import ModelFacts, Request
 from playground.core.tokens import Candidate, Token
 from playground.core.trace import load_trace
 
-COMMANDS = ["serve", "generate", "compare", "tokens", "kv", "replay", "models", "doctor", "bench"]
+COMMANDS = [
+    "serve",
+    "generate",
+    "compare",
+    "race",
+    "score",
+    "tokens",
+    "kv",
+    "replay",
+    "models",
+    "doctor",
+    "bench",
+]
 LLAMA_8B = {
     "model_type": "llama", "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
     "head_dim": 128, "hidden_size": 4096, "torch_dtype": "bfloat16",

@@ -5,7 +5,7 @@ page.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from statistics import median
@@ -18,33 +18,34 @@ from playground.bench.workers import Choice, Worker
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Median rate over `n` rounds, and the median of the rounds' ratios to the reference."""
+    """Median rate over `n` rounds, and the median of the rounds' ratios to the contender `against`."""
 
     name: str
     tokens_per_second: float
     ratio: float
     n: int
+    against: str
 
 
 def main(
     model: str | None = None, device: str = "auto", dtype: str = "auto", rounds: int = 5, tokens: int = 48
 ) -> None:
     """Measure, print a table, and print the results as JSON on the last line."""
-    from playground.bench.contenders import SETTINGS, WAYS
+    from playground.bench.contenders import CONTENDERS, SETTINGS
 
     results: list[Result] = []
     with ExitStack() as stack:
         workers = []
-        for way in WAYS:
+        for way in CONTENDERS:
             _say(f"loading for “{way}”")
             workers.append(Worker(way, Choice(model, device, dtype)))
             stack.callback(workers[-1].close)
         facts, threads = workers[0].facts, workers[0].threads
-        counts = [count for _, count in WAYS.values()]
         for settings in SETTINGS:
-            results += measure(workers, counts, settings, rounds, tokens)
+            rates = measure(workers, settings, rounds, tokens)
+            results += summary({name: it.against for name, it in CONTENDERS.items()}, settings, rates)
     machine = f"{facts.device_name or facts.device}, {threads} threads"
-    _say(f"{facts.name}, {facts.dtype}, {machine}; ratios to the first line of each group")
+    _say(f"{facts.name}, {facts.dtype}, {machine}")
     Console().print(table(results))
     print(
         json.dumps(
@@ -58,36 +59,44 @@ def main(
     )
 
 
-def measure(
-    workers: Sequence[Worker], counts: Sequence[int], settings: str, rounds: int, tokens: int
-) -> list[Result]:
-    """Run every worker once a round, after one round that warms up and is not counted."""
+def measure(workers: Sequence[Worker], settings: str, rounds: int, tokens: int) -> list[list[float]]:
+    """Tokens a second (rounds, workers), after one round that warms up and is not counted."""
     rates: list[list[float]] = []
     for number in range(rounds + 1):
         _say(f"{settings}, round {number} of {rounds}" + ("" if number else " (warm-up, not counted)"))
-        seconds = [worker.seconds(settings, tokens) for worker in workers]
-        rates.append([count * tokens / s for count, s in zip(counts, seconds, strict=True)])
-    return summary([f"{worker.way}, {settings}" for worker in workers], rates[1:])
+        rates.append([worker.rate(settings, tokens) for worker in workers])
+    return rates[1:]
 
 
-def summary(names: Sequence[str], rates: Sequence[Sequence[float]]) -> list[Result]:
-    """Medians over the rounds of `rates` (rounds, contenders); ratios are taken within each round."""
+def summary(against: Mapping[str, str], settings: str, rates: Sequence[Sequence[float]]) -> list[Result]:
+    """Medians over the rounds of `rates` (rounds, contenders); ratios are taken within each round.
+
+    `against` maps each contender, in order, to the one that its ratio refers to.
+    """
+    place = {name: i for i, name in enumerate(against)}
     return [
         Result(
-            name,
-            round(median(row[i] for row in rates), 2),
-            round(median(row[i] / row[0] for row in rates), 3),
+            f"{name}, {settings}",
+            round(median(row[place[name]] for row in rates), 2),
+            round(median(row[place[name]] / row[place[other]] for row in rates), 3),
             len(rates),
+            other,
         )
-        for i, name in enumerate(names)
+        for name, other in against.items()
     ]
 
 
 def table(results: Sequence[Result]) -> Table:
     """The results for a terminal."""
-    shown = Table("contender", "tokens / s", "ratio", "rounds", box=None, header_style="dim")
+    shown = Table("contender", "tokens / s", "ratio", "to", "rounds", box=None, header_style="dim")
     for result in results:
-        shown.add_row(result.name, f"{result.tokens_per_second:.1f}", f"{result.ratio:.2f}", str(result.n))
+        shown.add_row(
+            result.name,
+            f"{result.tokens_per_second:.1f}",
+            f"{result.ratio:.2f}",
+            result.against,
+            str(result.n),
+        )
     return shown
 
 

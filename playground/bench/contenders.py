@@ -6,7 +6,8 @@ and nothing of rounds or clocks.
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from transformers import TextIteratorStreamer
 from playground.core.decoding import GREEDY, Decoding
 from playground.core.draws import uniform
 from playground.core.request import Request
-from playground.engine.cache import forward, new_cache
+from playground.engine.cache import new_cache
 from playground.engine.choice import pick, survive
 from playground.engine.decode import stream
 from playground.engine.model import LoadedModel
@@ -29,10 +30,15 @@ Way = Callable[[LoadedModel, Decoding, int], None]
 
 
 def streamed(model: LoadedModel, decoding: Decoding, tokens: int) -> None:
-    """`generate` in a thread with a `TextIteratorStreamer` read here, as its documentation shows."""
+    """`generate` in a thread with a `TextIteratorStreamer` read here, as its documentation shows.
+
+    It computes on the thread that loaded the model: a new one would bring a second pool of OpenMP
+    workers, and take twice as long for it.
+    """
     streamer = TextIteratorStreamer(model.tokenizer, skip_prompt=True)
     options = _options(model, decoding, tokens) | {"streamer": streamer}
-    worker = threading.Thread(target=model.module.generate, kwargs=options)
+    work = partial(model.module.generate, **options)
+    worker = threading.Thread(target=model.turns.take, args=(work,))
     worker.start()
     _drain(streamer)
     worker.join()
@@ -40,7 +46,7 @@ def streamed(model: LoadedModel, decoding: Decoding, tokens: int) -> None:
 
 def generated(model: LoadedModel, decoding: Decoding, tokens: int) -> None:
     """`generate` alone: nothing is seen before the end."""
-    model.module.generate(**_options(model, decoding, tokens))
+    model.turns.take(partial(model.module.generate, **_options(model, decoding, tokens)))
 
 
 def bare(model: LoadedModel, decoding: Decoding, tokens: int) -> None:
@@ -58,14 +64,29 @@ def lanes(model: LoadedModel, decoding: Decoding, tokens: int) -> None:
     _drain(stream(model, _request(model, decoding, tokens, LANES)))
 
 
-WAYS: dict[str, tuple[Way, int]] = {
-    "generate + TextIteratorStreamer": (streamed, 1),
-    "generate": (generated, 1),
-    "own loop without telemetry": (bare, 1),
-    "own loop, full telemetry": (recorded, 1),
-    "four lanes in one batch": (lanes, LANES),
+def in_turn(model: LoadedModel, decoding: Decoding, tokens: int) -> None:
+    """The same four lanes, each as a run of its own, one after another."""
+    for lane in _request(model, decoding, tokens, LANES).lanes:
+        _drain(stream(model, Request(prompt_ids=_ids(model), lanes=(lane,))))
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A way, how many continuations it makes, and whom its ratio is taken against."""
+
+    run: Way
+    continuations: int = 1
+    against: str = "generate + TextIteratorStreamer"
+
+
+CONTENDERS: dict[str, Contender] = {
+    "generate + TextIteratorStreamer": Contender(streamed),
+    "generate": Contender(generated),
+    "own loop without telemetry": Contender(bare),
+    "own loop, full telemetry": Contender(recorded),
+    "four runs, one after another": Contender(in_turn, LANES),
+    "four lanes in one batch": Contender(lanes, LANES, against="four runs, one after another"),
 }
-"""Name to the way and how many continuations it makes; the first is the reference of the ratios."""
 
 
 def _ids(model: LoadedModel) -> tuple[int, ...]:
@@ -94,7 +115,7 @@ def _bare(model: LoadedModel, decoding: Decoding, tokens: int) -> None:
     cache, stages = new_cache(model.module), build(decoding, len(ids))
     batch = torch.tensor([ids], device=model.device)
     for step in range(tokens):
-        scores = forward(model.module, batch, cache)
+        scores = model.forward(batch, cache)
         for stage in stages:
             scores = stage.apply(batch, scores)
         token = scores[0].argmax() if decoding.greedy else pick(survive(scores[0]), uniform(1, step))

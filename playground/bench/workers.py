@@ -36,10 +36,11 @@ class Worker:
         there.close()
         self.facts, self.threads = self._answer()
 
-    def seconds(self, settings: str, tokens: int) -> float:
-        """How long one run of `tokens` tokens under the named settings takes there."""
+    def rate(self, settings: str, tokens: int) -> float:
+        """Tokens a second, over all its continuations, of one run of `tokens` tokens each."""
         self._pipe.send((settings, tokens))
-        return float(self._answer())
+        seconds, continuations = self._answer()
+        return float(continuations * tokens / seconds)
 
     def close(self) -> None:
         """End the process."""
@@ -61,21 +62,21 @@ def _work(pipe: Connection, way: str, choice: Choice) -> None:
     try:
         import torch
 
-        from playground.bench.contenders import SETTINGS, WAYS
+        from playground.bench.contenders import CONTENDERS, SETTINGS
         from playground.engine.load import load_model
 
         model = load_model(choice.model, device=choice.device, dtype=choice.dtype)
         model.stop_ids = frozenset()  # everyone makes the same number of tokens
-        run, _ = WAYS[way]
+        contender = CONTENDERS[way]
         facts: ModelFacts = model.facts
         pipe.send((facts, torch.get_num_threads()))
         while True:
             settings, tokens = pipe.recv()
             began = perf_counter()
-            run(model, SETTINGS[settings], tokens)
+            contender.run(model, SETTINGS[settings], tokens)
             if facts.device.startswith("cuda"):
                 torch.cuda.synchronize()
-            pipe.send(perf_counter() - began)
+            pipe.send((perf_counter() - began, contender.continuations))
     except EOFError:
         return
     except Exception as error:

@@ -23,7 +23,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _name in ("serve", "generate", "compare", "tokens", "kv", "replay", "models", "doctor", "bench"):
+for _name in (
+    "serve",
+    "generate",
+    "compare",
+    "race",
+    "score",
+    "tokens",
+    "kv",
+    "replay",
+    "models",
+    "doctor",
+    "bench",
+):
     import_module(f"playground.cli.{_name}").register(app)
 
 

@@ -19,6 +19,7 @@ from playground.core.events import Event
 from playground.core.report import comparison
 from playground.core.request import LANES_LIMIT, Request
 from playground.core.run import Run
+from playground.core.stages import read_order
 
 LaneSpecs = Annotated[
     list[str] | None,
@@ -38,6 +39,7 @@ def compare(
     system: options.System = None,
     seed: options.Seed = None,
     max_new_tokens: options.MaxNewTokens = 64,
+    order: options.Order = "transformers",
     top_n: options.TopN = 20,
     model: options.Model = None,
     device: options.Device = "auto",
@@ -50,7 +52,8 @@ def compare(
 
     The first lane is the reference that the others are compared with.
     """
-    lanes = read_lanes(lane or [], Decoding(seed=seed, max_new_tokens=max_new_tokens))
+    base = Decoding(seed=seed, max_new_tokens=max_new_tokens, order=read_order(order))
+    lanes = read_lanes(lane or [], base)
     require_writable(trace)
     request = Request(prompt=read_prompt(prompt), lanes=lanes, chat=chat, system=system, top_n=top_n)
     backend = local_backend(model, device, dtype, offline)

@@ -22,6 +22,7 @@ from playground.core.events import Event
 from playground.core.report import generation
 from playground.core.request import Request
 from playground.core.run import Run
+from playground.core.stages import read_order
 
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt, or - to read it from stdin.")]
 Strategy = Annotated[
@@ -41,8 +42,18 @@ MinP = Annotated[
     float | None,
     typer.Option("--min-p", help="Keep what is this share as probable as the best; 0 is off. [0]"),
 ]
+TypicalP = Annotated[
+    float | None,
+    typer.Option(
+        "--typical-p", help="Keep what is as surprising as expected, up to this share; 1 is off. [1]"
+    ),
+]
 Penalty = Annotated[
     float, typer.Option("--repetition-penalty", help="Above 1 makes tokens seen before less likely.")
+]
+PenaltyScope = Annotated[
+    str,
+    typer.Option("--penalty-scope", help="What the penalty looks at: all, or output for the answer only."),
 ]
 Stop = Annotated[list[str] | None, typer.Option("--stop", metavar="TEXT", help="End before it; repeatable.")]
 
@@ -61,7 +72,10 @@ def generate(
     top_k: TopK = None,
     top_p: TopP = None,
     min_p: MinP = None,
+    typical_p: TypicalP = None,
     repetition_penalty: Penalty = 1.0,
+    penalty_scope: PenaltyScope = "all",
+    order: options.Order = "transformers",
     seed: options.Seed = None,
     max_new_tokens: options.MaxNewTokens = 64,
     stop: Stop = None,
@@ -77,9 +91,15 @@ def generate(
 
     Ctrl-C ends the run after the step in hand; what was made so far is kept and reported.
     """
-    sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
-    common = {"repetition_penalty": repetition_penalty, "seed": seed, "max_new_tokens": max_new_tokens}
-    decoding = validated(chosen_decoding(strategy, sampling, **common, stop=tuple(stop or ())))
+    sampling = {
+        "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "typical_p": typical_p,
+    }  # fmt: skip
+    decoding = validated(
+        chosen_decoding(
+            strategy, sampling, repetition_penalty=repetition_penalty, penalty_scope=penalty_scope,
+            order=read_order(order), seed=seed, max_new_tokens=max_new_tokens, stop=tuple(stop or ()),
+        )
+    )  # fmt: skip
     require_writable(trace)
     request = Request(prompt=read_prompt(prompt), lanes=(decoding,), chat=chat, system=system, top_n=top_n)
     run = follow(local_backend(model, device, dtype, offline), request, silent if as_json else _Writer())

@@ -22,6 +22,12 @@ Chat = Annotated[
 System = Annotated[str | None, typer.Option("--system", help="A system prompt, for the chat template.")]
 MaxNewTokens = Annotated[int, typer.Option("--max-new-tokens", help="At most so many new tokens.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Repeats the draws. Default: drawn, and reported.")]
+Order = Annotated[
+    str,
+    typer.Option(
+        "--order", metavar="ORDER", help="transformers, llama.cpp, or like top_k:top_p:temperature."
+    ),
+]
 TopN = Annotated[int, typer.Option("--top-n", help="Candidates recorded at each step.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print a JSON object as the last line of stdout.")]
 TraceFile = Annotated[

@@ -22,12 +22,12 @@ from playground.core.trace import dump_trace
 from playground.engine.progress import Progress
 
 if TYPE_CHECKING:
-    from playground.backends.local import LocalTokenizer
+    from playground.backends.local import LocalBackend, LocalTokenizer
 
 OnEvent = Callable[[Run, Event], None]
 
 
-def local_backend(model: str | None, device: str, dtype: str, offline: bool) -> Backend:
+def local_backend(model: str | None, device: str, dtype: str, offline: bool) -> "LocalBackend":
     """The model, loaded; says on stderr what takes time meanwhile."""
     with progress_line() as report:
         report(Progress("import"))
@@ -71,7 +71,7 @@ def progress_line() -> Iterator[Callable[[Progress], None]]:
 def follow(backend: Backend, request: Request, on_event: OnEvent) -> Run:
     """Run `request` to its end or to Ctrl-C, which ends it after the step in hand."""
     run, control = Run(), Control()
-    with _stopped_by_interrupt(control):
+    with stopped_by_interrupt(control):
         for event in backend.stream(request, control):
             advance(run, event)
             on_event(run, event)
@@ -110,7 +110,7 @@ def require_writable(trace: Path | None) -> None:
 
 def notes(run: Run) -> None:
     """Say what the user should know of the run."""
-    for note in run.started.notes if run.started else ():
+    for note in run.notes:
         whisper(f"Note: {note.text}")
 
 
@@ -126,7 +126,7 @@ def conclude(run: Run, trace: Path | None) -> int:
 
 
 @contextmanager
-def _stopped_by_interrupt(control: Control) -> Iterator[None]:
+def stopped_by_interrupt(control: Control) -> Iterator[None]:
     """The first Ctrl-C asks the run to stop, a second one ends the program."""
 
     def stop(number: int, frame: FrameType | None) -> None:

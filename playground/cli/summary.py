@@ -6,9 +6,10 @@ Knows records only.
 from playground.core.compare import first_divergence
 from playground.core.decoding import describe
 from playground.core.metrics import Timing, timing
+from playground.core.phases import phases
 from playground.core.report import failure, kv_cache
 from playground.core.run import Lane, Run
-from playground.core.units import bytes_text, seconds_text
+from playground.core.units import bytes_text, seconds_text, shares_text
 
 _ENDINGS = {
     "stop_token": "ended by the model's stop token",
@@ -36,7 +37,7 @@ def sentence(run: Run, lane: Lane) -> str:
 
 def details(run: Run, lane: Lane) -> str:
     """Settings, ending and cache of a run of one lane."""
-    parts = [*_choosing(lane), _ENDINGS[lane.finish_reason], cache_line(run, lane)]
+    parts = [*_choosing(lane), _ENDINGS[lane.finish_reason], *_shares(run), cache_line(run, lane)]
     if timing(run, lane).warm_up:
         parts.append("first run, clocks include one-time work")
     return " · ".join(parts)
@@ -56,12 +57,11 @@ def cache_line(run: Run, lane: Lane) -> str:
     cache = kv_cache(run, lane)
     if cache["used_bytes"] is None:
         return f"KV cache of {_count(cache['tokens'], 'token')}, not measurable"
-    text = f"KV cache of {_count(cache['tokens'], 'token')}: {bytes_text(cache['used_bytes'])} measured"
-    predicted = cache["predicted_bytes"]
-    if predicted is None:
-        return text
-    same = predicted == cache["used_bytes"]
-    return f"{text}, as predicted" if same else f"{text}, {bytes_text(predicted)} predicted"
+    grown = _beside(cache["used_bytes"], cache["predicted_bytes"])
+    text = f"KV cache of {_count(cache['tokens'], 'token')}: {grown}"
+    if cache["state_bytes"] or cache["predicted_state_bytes"]:
+        text += f"; constant state: {_beside(cache['state_bytes'], cache['predicted_state_bytes'])}"
+    return f"{text}. {' '.join(cache['reasons'])}" if cache["reasons"] else text
 
 
 def model_line(run: Run) -> str:
@@ -79,10 +79,28 @@ def failures(run: Run) -> list[str]:
     return list(dict.fromkeys(sentence for sentence in found if sentence))
 
 
+def _beside(measured: int | None, predicted: int | None) -> str:
+    if measured is None:
+        return "not measurable"
+    text = f"{bytes_text(measured)} measured"
+    if predicted is None:
+        return text
+    return f"{text}, as predicted" if predicted == measured else f"{text}, {bytes_text(predicted)} predicted"
+
+
 def _pace(times: Timing) -> str:
     if times.inter_token_median_seconds is None:
         return ""
     return f", one every {seconds_text(times.inter_token_median_seconds)}"
+
+
+def _shares(run: Run) -> list[str]:
+    """How the run's time parts between its two phases."""
+    found = phases(run)
+    if found.decode is None or found.prefill_share is None:
+        return []
+    prefill, decode = shares_text(found.prefill_share)
+    return [f"prefill {prefill}, decode {decode} of the time"]
 
 
 def _choosing(lane: Lane) -> list[str]:

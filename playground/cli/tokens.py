@@ -47,11 +47,11 @@ def _table(tokens: list[Token]) -> Table:
     table.add_column("text")
     table.add_column("bytes", style="dim")
     for token in tokens:
-        table.add_row(f"{token.id}", _piece(token), one_line(token.bytes))
+        table.add_row(f"{token.id}", piece(token), one_line(token.bytes))
     return table
 
 
-def _piece(token: Token) -> str:
-    # A dot stands for a space, so that " os" and "os" are two different rows.
+def piece(token: Token) -> str:
+    """A token as markup for a table; a dot stands for a space, so that " os" and "os" are two rows."""
     text = one_line(token.text).replace(" ", "·").replace("[", "\\[")
     return f"{text} [dim](special)[/dim]" if token.special else text
