@@ -7,10 +7,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 export HOST PORT MODEL
 
-.PHONY: help run test check bench screenshots format clean
+.PHONY: help run test test-oldest check bench screenshots format clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/run.stamp ## the page on 127.0.0.1:7860, or the first free port after it (PORT= HOST= MODEL=)
 	@$(BIN)/first-token serve
@@ -19,6 +19,9 @@ test: $(VENV)/dev.stamp ## every test that needs no GPU
 	@sh .ci/browser.sh $(BIN)
 	@$(BIN)/first-token models fetch
 	@$(BIN)/python -m pytest -m "not gpu" $(PYTEST)
+
+test-oldest: $(VENV)/oldest.stamp ## the engine's tests again, on the oldest transformers that is allowed
+	@OMP_NUM_THREADS=1 PYTHONPATH=$(abspath $(VENV)/oldest) $(BIN)/python -m pytest -m "not gpu and not model" tests/engine $(PYTEST)
 
 check: $(VENV)/dev.stamp ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .
@@ -48,4 +51,8 @@ $(VENV)/run.stamp: pyproject.toml constraints.txt .ci/install.sh
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp
 	@sh .ci/install.sh $(PYTHON) $(VENV) ".[dev]"
+	@touch $@
+
+$(VENV)/oldest.stamp: $(VENV)/dev.stamp constraints-oldest.txt .ci/oldest.sh
+	@sh .ci/oldest.sh $(BIN) $(VENV)/oldest
 	@touch $@

@@ -14,7 +14,7 @@ from pathlib import Path
 from playground.settings import child_environment
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-RUNS_A_MODEL = {"generate", "compare", "tokens"}
+RUNS_A_MODEL = {"generate", "compare", "score", "tokens"}
 _BLOCK = re.compile(r"```console\n\$ (first-token .*)\n(?:.*\n)*?```\n")
 
 
