@@ -93,6 +93,9 @@ function visible() {
   return mounted.find(({ element }) => element.isConnected && element.offsetParent !== null);
 }
 
+/** The name under which a stage can be reached: firstTokenStage for the first, firstTokenRace and so on. */
+const handleName = (layout) => `firstToken${layout === "run" ? "Stage" : layout[0].toUpperCase() + layout.slice(1)}`;
+
 /** Mount a stage in `element`; returns what takes its packets, as JSON strings. */
 export async function adapt({ element, trigger, layout }) {
   const [{ mount }, words] = await Promise.all([import(new URL("stage.js", here)), text()]);
@@ -104,8 +107,7 @@ export async function adapt({ element, trigger, layout }) {
   });
   for (const old of mounted.filter((one) => !one.element.isConnected)) mounted.splice(mounted.indexOf(old), 1);
   mounted.push({ element, handle });
-  if (layout === "run") window.firstTokenStage = handle;
-  else window.firstTokenCompare = handle;
+  window[handleName(layout)] = handle;
   const place = `first-token.run.${layout}`;
   wish("ready", { run: tab.get(place) });
   if (layout === "run" && language() !== "en") wish("language");
@@ -138,7 +140,7 @@ const ONE_COLUMN = 700;
 let asked = false;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 document.addEventListener("click", (event) => {
-  if (event.target.closest?.("#generate, #generate-all")) asked = true;
+  if (event.target.closest?.("#generate, #generate-all, #race-start")) asked = true;
 }, true);
 
 let model = null;
@@ -180,14 +182,14 @@ function press(id) {
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     // gradio reads a text when it changes; nothing is waiting by the time this runs
-    if (press("generate") || press("generate-all")) event.preventDefault();
+    if (press("generate") || press("generate-all") || press("race-start")) event.preventDefault();
   }
 }, true);
 
 // After everyone else: an Escape that closes a list, a definition or a sheet does not stop the run.
 addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.defaultPrevented || event.target.closest?.("[role='combobox']")) return;
-  press("stop") || press("stop-all");
+  press("stop") || press("stop-all") || press("race-stop");
 });
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);

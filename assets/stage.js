@@ -7,15 +7,17 @@ import { CompareLayout } from "./stage/compare_layout.js";
 import { make } from "./stage/dom.js";
 import { Glossary } from "./stage/glossary.js";
 import { Intake } from "./stage/intake.js";
+import { RaceLayout } from "./stage/race_layout.js";
 import { RunLayout } from "./stage/run_layout.js";
 import { Words } from "./stage/words.js";
+import { WorkLayout } from "./stage/work_layout.js";
 
-const LAYOUTS = { run: RunLayout, compare: CompareLayout };
-const SIDE = { label: null, note: "", progress: null, error: "" };
+const LAYOUTS = { run: RunLayout, compare: CompareLayout, race: RaceLayout, work: WorkLayout };
+const SIDE = { label: null, note: "", progress: null, error: "", cost: null, work: null };
 
 /**
  * Put a stage into `root`. `send(name, data)` asks the outside world, `theme` is "light", "dark" or
- * null (the page's own), `text` the strings, `layout` "run" or "compare".
+ * null (the page's own), `text` the strings, `layout` one of those above.
  */
 export function mount(root, { send = () => {}, theme = null, text = {}, layout = "run" } = {}) {
   return new Stage(root, { send, theme, text, layout }).handle;
@@ -24,7 +26,7 @@ export function mount(root, { send = () => {}, theme = null, text = {}, layout =
 class Stage {
   constructor(root, { send, theme, text, layout }) {
     Object.assign(this, { root, layout, side: { ...SIDE }, raf: 0, frame: () => this.#paint() });
-    this.intake = new Intake(send);
+    this.intake = new Intake(send, LAYOUTS[layout].record);
     this.root.classList.add("ft-stage");
     this.#setTheme(theme);
     this.#build(text);

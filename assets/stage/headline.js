@@ -3,6 +3,7 @@
 import { box, make, setText } from "./dom.js";
 import { count, duration, rate } from "./numbers.js";
 import { timing } from "./run.js";
+import { Shares } from "./shares.js";
 import { Sentence } from "./words.js";
 
 export class Headline {
@@ -12,18 +13,19 @@ export class Headline {
     this.lead = new Sentence(make("p", "ft-lead"), words, glossary.term);
     this.rates = new Sentence(make("span"), words, glossary.term);
     this.end = make("span");
-    this.meter = box("ft-meter", make("i"));
+    this.shares = new Shares(scene);
     this.lead.node.setAttribute("aria-live", "off");
-    this.node = box("ft-headline", this.lead.node, box("ft-sub", this.rates.node, this.end), this.meter);
+    this.node = box("ft-headline", this.lead.node, box("ft-sub", this.rates.node, this.end), this.shares.node);
   }
 
-  paint({ run, lane }) {
+  paint(view) {
+    const { run, lane } = view;
     const times = timing(run, lane ?? { steps: [] });
     const steps = lane?.steps.length ?? 0;
     this.#lead(run, lane, times, steps);
     this.#rates(times, steps);
     setText(this.end, lane ? this.#ending(run, lane) : "");
-    this.#meter(run, steps);
+    this.shares.paint(view);
   }
 
   #lead(run, lane, times, steps) {
@@ -62,12 +64,5 @@ export class Headline {
     if (!lane.done) return run.prefilled ? `\u00a0· ${words.say("finish.running")}` : "";
     const stop = lane.finished?.stop_string ?? "";
     return `\u00a0· ${words.say(`finish.${lane.reason}`, { stop, n: count(lane.steps.length) })}`;
-  }
-
-  #meter(run, steps) {
-    const part = run.prefilling ? run.prefilling.done_tokens / Math.max(1, run.prefilling.total_tokens) : 0;
-    const busy = Boolean(run.started) && !run.prefilled && !run.done;
-    this.meter.classList.toggle("ft-on", busy && steps === 0);
-    this.meter.firstChild.style.transform = `scaleX(${busy ? part : 0})`;
   }
 }

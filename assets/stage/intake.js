@@ -3,11 +3,12 @@
 import { Run, advance } from "./run.js";
 
 const ASK_AGAIN_MS = 1000;
+const RUNS = { begin: (id) => new Run(id), advance };
 
 export class Intake {
-  constructor(send) {
-    this.send = send;
-    this.run = new Run("");
+  /** `record` says what a run is here: how it begins, and how it takes an event. */
+  constructor(send, record = RUNS) {
+    Object.assign(this, { send, record, run: record.begin("") });
     this.counters = { packets: 0, gaps: 0, events: 0, painted: 0, backlog: 0, steps: 0 };
     this.asked = { from: -1, at: 0 };
   }
@@ -25,7 +26,7 @@ export class Intake {
       return { reset, changed: reset };
     }
     const fresh = events.slice(this.run.events - first);
-    for (const event of fresh) advance(this.run, event);
+    for (const event of fresh) this.record.advance(this.run, event);
     this.counters.events = this.run.events;
     this.counters.steps = this.run.steps;
     return { reset, changed: reset || fresh.length > 0 };
@@ -37,7 +38,7 @@ export class Intake {
   }
 
   #restart(id) {
-    this.run = new Run(id);
+    this.run = this.record.begin(id);
     this.asked = { from: -1, at: 0 };
     Object.assign(this.counters, { events: 0, painted: 0, backlog: 0, steps: 0 });
   }

@@ -18,6 +18,10 @@ export class Memory {
     this.verdict = new Sentence(make("span", "ft-verdict"), words, glossary.term);
     this.story = make("p", "ft-why");
     this.story.append(this.what.node, words.say("memory.join"), this.verdict.node);
+    this.apart = new Sentence(make("span"), words, glossary.term);
+    this.reasons = make("span");
+    this.aside = make("p", "ft-quiet ft-aside");
+    this.aside.append(this.apart.node, words.say("memory.join"), this.reasons);
     this.share = new Sentence(make("p", "ft-quiet"), words, glossary.term);
     this.gauge = box("ft-gauge", make("i"));
     this.gauge.setAttribute("role", "meter");
@@ -25,7 +29,7 @@ export class Memory {
     title.append(...new Sentence(make("span"), words, glossary.term).show("memory.title").childNodes);
     this.node = region(words.say("region.memory"), "ft-card-memory");
     this.node.append(
-      title, box("ft-big", this.figure), this.wall.node, this.story, this.gauge, this.share.node,
+      title, box("ft-big", this.figure), this.wall.node, this.story, this.aside, this.gauge, this.share.node,
     );
     this.reset();
   }
@@ -44,11 +48,27 @@ export class Memory {
     setText(this.figure, state.used === null ? this.scene.words.say("memory.unknown") : bytes(state.used));
     setAttributes(this.node, {
       "data-tokens": state.tokens, "data-used": state.used ?? "", "data-allocated": state.allocated ?? "",
-      "data-predicted": state.predicted ?? "",
+      "data-predicted": state.predicted ?? "", "data-state": state.constant ?? "",
     });
     this.wall.show(state.prompt, state.tokens, expected(run, lane));
     this.#sentences(run, state, Boolean(lane?.steps[cursor]));
+    this.#beside(run, state);
     this.#context(run, state);
+  }
+
+  /** What does not grow, and why a live cache differs from the arithmetic. */
+  #beside(run, state) {
+    const { words } = this.scene;
+    if (state.constant || state.constantPredicted) {
+      this.apart.show("memory.state", {
+        measured: state.constant === null ? words.say("memory.unknown") : bytes(state.constant),
+        predicted: bytes(state.constantPredicted),
+      });
+    } else this.apart.clear();
+    const known = state.differs ? run.model.kv_reasons ?? [] : [];
+    const say = ({ key, text }) => (words.has(`memory.reason.${key}`) ? words.say(`memory.reason.${key}`) : text);
+    setText(this.reasons, known.map(say).join(words.say("memory.join")));
+    this.aside.hidden = !known.length && !state.constant && !state.constantPredicted;
   }
 
   #sentences(run, state, chosen) {
@@ -57,8 +77,8 @@ export class Memory {
       prompt: count(state.prompt), answer: count(state.tokens - state.prompt), each: bytes(state.each),
       layers: formula?.[0], heads: formula?.[1], dim: formula?.[2], size: formula?.[3],
     };
-    const simple = state.each === null ? "memory.what_plain" : "memory.what";
-    this.what.show(formula && state.each !== null ? "memory.what_formula" : simple, values);
+    const simple = state.each ? "memory.what" : "memory.what_plain";
+    this.what.show(formula && state.each ? "memory.what_formula" : simple, values);
     const key = state.used === null || state.predicted === null ? "memory.unpredicted"
       : state.used === state.predicted ? "memory.equal" : "memory.differs";
     this.verdict.show(chosen ? key : `${key}_prefill`, {
@@ -73,11 +93,12 @@ export class Memory {
     this.gauge.firstChild.style.transform = `scaleX(${part && Math.max(LEAST_SEEN, part)})`;
     const label = this.scene.words.say("memory.gauge", { part: percent(part, 2), context: count(context) });
     setAttributes(this.gauge, { "aria-label": label, "aria-valuenow": state.tokens, "aria-valuemin": 0, "aria-valuemax": context ?? 0 });
-    if (!context || state.each === null) return this.share.clear();
+    const full = run.model.kv_context_bytes ?? state.each * context;
+    if (!context || !state.each) return this.share.clear();
     const grouped = heads && formula && heads > formula[1] && state.predicted !== null;
     const key = `memory.share${memory ? "_device" : ""}${grouped ? "_mha" : ""}`;
     return this.share.show(key, {
-      part: percent(part, 2), context: count(context), full: bytes(state.each * context),
+      part: percent(part, 2), context: count(context), full: bytes(full),
       device: percent((state.used ?? state.predicted) / (memory || 1), 2), memory: bytes(memory), heads,
       mha: formula ? bytes((state.predicted * heads) / formula[1]) : "",
     });
@@ -87,10 +108,12 @@ export class Memory {
 function measure(run, at) {
   const each = run.model.kv_bytes_per_token ?? null;
   const tokens = at.kv_tokens ?? 0;
+  const used = at.kv_used_bytes ?? null, predicted = at.kv_predicted_bytes ?? null;
+  const constant = at.kv_state_bytes ?? null, constantPredicted = run.model.kv_state_bytes ?? null;
   return {
     tokens, each, prompt: Math.min(tokens, run.promptTokens),
-    used: at.kv_used_bytes ?? null, allocated: at.kv_allocated_bytes ?? null,
-    predicted: at.kv_predicted_bytes ?? null,
+    used, predicted, allocated: at.kv_allocated_bytes ?? null, constant, constantPredicted,
+    differs: (used !== null && used !== predicted) || (constant !== null && constant !== constantPredicted),
   };
 }
 

@@ -10,9 +10,24 @@ export function describe(words, lane) {
     if (d.min_p > 0) parts.push(`min-p ${d.min_p}`);
     if (d.typical_p < 1) parts.push(`typical-p ${d.typical_p}`);
   }
-  if ((d.repetition_penalty ?? 1) !== 1) parts.push(`${words.say("stages.repetition_penalty")} ${d.repetition_penalty}`);
+  if ((d.repetition_penalty ?? 1) !== 1) {
+    const name = `${words.say("stages.repetition_penalty")} ${d.repetition_penalty}`;
+    parts.push(d.penalty_scope === "output" ? words.say("settings.penalty_answer", { name }) : name);
+  }
+  const order = lane.greedy ? null : otherOrder(d);
+  if (order) parts.push(`${words.say("settings.order")} ${order.map((name) => stageName(words, name)).join(" > ")}`);
   if (!lane.greedy && d.seed !== null && d.seed !== undefined) parts.push(`${words.say("settings.seed")} ${d.seed}`);
   return parts.join(", ");
+}
+
+/** What switches each stage off, in transformers' order, as core/stages. */
+const OFF = { repetition_penalty: 1, temperature: 1, top_k: 0, top_p: 1, min_p: 0, typical_p: 1 };
+
+/** The stages that act, where they do so in another order than transformers'; null else. */
+function otherOrder(d) {
+  const usual = Object.keys(OFF).filter((name) => (d[name] ?? OFF[name]) !== OFF[name]);
+  const order = (Array.isArray(d.order) ? d.order : usual).filter((name) => usual.includes(name));
+  return order.join() === usual.join() || order.length < usual.length ? null : order;
 }
 
 /** The name of a stage without its value: `top-p`. */

@@ -1,17 +1,21 @@
 """One run on the server: driven once, followed by any number of readers from any event on.
 
-While nobody reads it makes no forward; left alone for long it is stopped. Knows no registry, no
-page, no model, and nothing of what an event means beyond the fold.
+While nobody reads it makes no forward; left alone for long it is stopped. `Hosted` is what a run and
+a race (`hosted_race`) have in common. Knows no registry, no page, no model, and nothing of what an
+event means beyond the fold.
 """
 
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from time import monotonic
+from typing import Any, Generic, TypeVar
 
 from playground.backends.protocol import Backend, BackendError
 from playground.core.control import Control
 from playground.core.events import Event, Failed, Started, Stepped
+from playground.core.race import Item
 from playground.core.refusal import Refused
 from playground.core.request import Request
 from playground.core.run import Run, advance, cancellations
@@ -29,21 +33,27 @@ _TOO_LARGE = "The record of this run has reached its size limit; it is kept, and
 
 _log = logging.getLogger(__name__)
 
+Told = TypeVar("Told", bound=Item)
 
-class HostedRun:
-    """One run in the making, or made. `run` is its fold so far; its list of events only grows."""
 
-    def __init__(self, session: str, request: Request, may_grow: Callable[["HostedRun"], bool]) -> None:
+class Hosted(ABC, Generic[Told]):
+    """A stream of events in the making, or made; `events` only grows."""
+
+    def __init__(self, session: str, request: Request, may_grow: Callable[["Hosted[Any]"], bool]) -> None:
         self.id = request.run
         self.session = session
-        self.run = Run()
         self.control = Control()
         self.bytes = 0
         self.idle_since = self._began = monotonic()
         self.request, self._may_grow = request, may_grow
         self._news = threading.Condition()
         self._readers = 0
-        self._over = False
+        self._over = self._released = False
+
+    @property
+    @abstractmethod
+    def events(self) -> list[Told]:
+        """All that has come, in order."""
 
     @property
     def done(self) -> bool:
@@ -52,8 +62,9 @@ class HostedRun:
 
     def open(self, backend: Backend) -> None:
         """Hand the request to the backend, which may refuse it at once (`Refused`)."""
+        self._backend = backend
         try:
-            self._stream = backend.stream(self.request, self.control)
+            self._stream = self._opened(backend)
         except Refused:
             raise
         except Exception:
@@ -68,13 +79,21 @@ class HostedRun:
         """No forward after the current one; returns at once."""
         self.control.stop()
 
-    def follow(self, first: int = 0, interval_seconds: float = 0.04) -> Iterator[tuple[int, list[Event]]]:
+    def release(self) -> None:
+        """Nobody will continue this run: what its backend keeps of it goes, at the latest when it ends."""
+        with self._news:
+            self._released = True
+            over = self._over
+        if over:
+            self._forget()
+
+    def follow(self, first: int = 0, interval_seconds: float = 0.04) -> Iterator[tuple[int, list[Told]]]:
         """The events from index `first` on, as (index of the first one, events).
 
         What is there comes at once, then at most one batch an interval, and the last one at once
         when the run ends. An empty batch is a heartbeat. Closing the iterator detaches the reader.
         """
-        at = min(max(0, first), len(self.run.events))
+        at = min(max(0, first), len(self.events))
         self._attach()
         try:
             due, over = monotonic(), False
@@ -110,9 +129,9 @@ class HostedRun:
                 self._stream.close()
             self._end()
 
-    def _add(self, event: Event) -> None:
+    def _add(self, event: Told) -> None:
         with self._news:
-            advance(self.run, event)
+            self._take(event)
             self.bytes += approximate_bytes(event)
             self._news.notify_all()
         if not self._may_grow(self):
@@ -120,23 +139,27 @@ class HostedRun:
 
     def _fail(self, message: str) -> None:
         with self._news:
-            advance(self.run, Failed(self.id, None, message, monotonic() - self._began))
+            self._failed(message, monotonic() - self._began)
 
     def _end(self) -> None:
         with self._news:
-            if not self.run.done and self.control.stopped:
-                for event in cancellations(self.run, monotonic() - self._began):
-                    advance(self.run, event)
-            if not self.run.done:
+            if not self._complete() and self.control.stopped:
+                self._cancelled(monotonic() - self._began)
+            if not self._complete():
                 self._fail(_STOPPED_EARLY if self.control.stopped else _BROKEN_OFF)
             self._over, self.idle_since = True, monotonic()
+            released = self._released
             self._news.notify_all()
+        if released:
+            self._forget()
 
-    def _awaited(self, at: int, due: float) -> tuple[list[Event], bool]:
+    def _awaited(self, at: int, due: float) -> tuple[list[Told], bool]:
         """What the driving thread has added since `at`; waits for `due`, then for the first event."""
-        events, until = self.run.events, monotonic() + HEARTBEAT_SECONDS
+        events, until = self.events, monotonic() + HEARTBEAT_SECONDS
         with self._news:
-            self._news.wait_for(lambda: self._over or self.run.done, max(0.0, min(due, until) - monotonic()))
+            self._news.wait_for(
+                lambda: self._over or self._complete(), max(0.0, min(due, until) - monotonic())
+            )
             self._news.wait_for(lambda: self._over or len(events) > at, max(0.0, until - monotonic()))
             return events[at:], self._over
 
@@ -152,8 +175,64 @@ class HostedRun:
             if self._readers == 0 and not self._over:
                 self.control.pause()
 
+    @abstractmethod
+    def _opened(self, backend: Backend) -> Iterator[Told]:
+        """The backend's stream."""
 
-def approximate_bytes(event: Event) -> int:
+    @abstractmethod
+    def _take(self, event: Told) -> None:
+        """Fold one more event, and keep it."""
+
+    @abstractmethod
+    def _complete(self) -> bool:
+        """Whether what has come has an end."""
+
+    @abstractmethod
+    def _failed(self, message: str, seconds: float) -> None:
+        """Take the event of a failure."""
+
+    @abstractmethod
+    def _cancelled(self, seconds: float) -> None:
+        """Take the events that a stop has kept from coming."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Let the backend drop what it keeps."""
+
+
+class HostedRun(Hosted[Event]):
+    """One run. `run` is its fold so far."""
+
+    def __init__(self, session: str, request: Request, may_grow: Callable[[Hosted[Any]], bool]) -> None:
+        super().__init__(session, request, may_grow)
+        self.run = Run()
+
+    @property
+    def events(self) -> list[Event]:
+        """The run's events."""
+        return self.run.events
+
+    def _opened(self, backend: Backend) -> Iterator[Event]:
+        return backend.stream(self.request, self.control)
+
+    def _take(self, event: Event) -> None:
+        advance(self.run, event)
+
+    def _complete(self) -> bool:
+        return self.run.done
+
+    def _failed(self, message: str, seconds: float) -> None:
+        advance(self.run, Failed(self.id, None, message, seconds))
+
+    def _cancelled(self, seconds: float) -> None:
+        for event in cancellations(self.run, seconds):
+            advance(self.run, event)
+
+    def _forget(self) -> None:
+        self._backend.forget(self.id)
+
+
+def approximate_bytes(event: Item) -> int:
     """About what the event holds in memory: most of it are its candidates and prompt tokens."""
     if isinstance(event, Stepped):
         return 900 + 400 * len(event.candidates)

@@ -8,13 +8,24 @@ from typing import Any
 
 from playground.backends.protocol import BackendError
 from playground.core.control import Control
+from playground.core.cost import Device, Shape
 from playground.core.events import Event
+from playground.core.experiment import Experiment, Progressed
+from playground.core.kv import CacheSpec
+from playground.core.race import Item
 from playground.core.request import ModelFacts, Request
+from playground.core.scoring import Scoring
 from playground.core.tokens import Token
+from playground.engine.costing import cost_shape
 from playground.engine.decode import stream
 from playground.engine.errors import RequestError
+from playground.engine.experiments import EXPERIMENTS
 from playground.engine.model import LoadedModel
+from playground.engine.probe import known, probe
 from playground.engine.prompts import encode_prompt
+from playground.engine.race import race
+from playground.engine.room import free_bytes
+from playground.engine.score import OnProgress, score
 from playground.engine.vocabulary import Vocabulary
 
 
@@ -59,3 +70,59 @@ class LocalBackend:
             return stream(self.model, request, control=control)
         except RequestError as error:
             raise BackendError(str(error)) from None
+
+    def forget(self, run: str) -> None:
+        """Free the caches of `run`."""
+        self.model.caches.forget(run)
+
+    def score(
+        self,
+        request: Request,
+        text: str | None,
+        *,
+        top: int,
+        control: Control,
+        progress: OnProgress | None = None,
+    ) -> Scoring:
+        """How probable `text` is after the request's prompt; without one, the prompt's own tokens.
+
+        Raises `BackendError` before anything is computed, `CannotScore` where it breaks off or is stopped.
+        """
+        try:
+            return score(self.model, request, text, top=top, control=control, progress=progress)
+        except RequestError as error:
+            raise BackendError(str(error)) from None
+
+    def race(self, request: Request, control: Control) -> Iterator[Item]:
+        """The run with and without its cache. Raises `BackendError` or `InvalidSetting` before the first item."""
+        try:
+            return race(self.model, request, control=control)
+        except RequestError as error:
+            raise BackendError(str(error)) from None
+
+    def experiment(self, name: str, control: Control, **options: Any) -> Iterator[Progressed | Experiment]:
+        """The engine's experiment `name` on this model; see `playground.engine.experiments`.
+
+        Raises `BackendError` for a name that is not known; `CannotMeasure` where it breaks off.
+        """
+        if name not in EXPERIMENTS:
+            raise BackendError(
+                f"There is no experiment {name[:60]!r}; choose one of {', '.join(EXPERIMENTS)}."
+            )
+        return EXPERIMENTS[name](self.model, control=control, **options)
+
+    def cost_shape(self) -> Shape | None:
+        """What the costs of the model hang on; None where the arithmetic does not cover it."""
+        return cost_shape(self.model)
+
+    def cache_spec(self) -> CacheSpec | None:
+        """What the model keeps of a text, by its config."""
+        return self.model.spec
+
+    def rates(self, *, measure: bool = True) -> Device | None:
+        """The measured rates of the device; a second or two where they are not known yet."""
+        return probe(self.model) if measure else known(self.model)
+
+    def free_bytes(self) -> int:
+        """Memory that a run could take now."""
+        return free_bytes(self.model.device)

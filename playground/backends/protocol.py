@@ -4,12 +4,17 @@ Knows no particular backend.
 """
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from playground.core.control import Control
+from playground.core.cost import Device, Shape
 from playground.core.events import Event
+from playground.core.experiment import Experiment, Progressed
+from playground.core.kv import CacheSpec
+from playground.core.race import Item
 from playground.core.refusal import Refused
 from playground.core.request import ModelFacts, Request
+from playground.core.scoring import Scoring
 from playground.core.tokens import Token
 
 
@@ -31,5 +36,58 @@ class Backend(Protocol):
         ...
 
     def stream(self, request: Request, control: Control) -> Iterator[Event]:
-        """Run `request`: a generator of events that asks `control` before each forward."""
+        """Run `request`: a generator of events that asks `control` before each forward.
+
+        `request.parent` names a run whose cache may be reused where it is still kept.
+        """
+        ...
+
+    def forget(self, run: str) -> None:
+        """Let go of what is kept to continue `run`; it has ended, and nobody will ask for it again."""
+        ...
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """A backend that can also be asked how probable a given text is."""
+
+    def score(self, request: Request, text: str | None, *, top: int, control: Control) -> Scoring:
+        """The tokens of `text` after the request's prompt; without one, the prompt's own."""
+        ...
+
+
+@runtime_checkable
+class Racer(Protocol):
+    """A backend that can also run a request with and without the KV cache, step by step in turn."""
+
+    def race(self, request: Request, control: Control) -> Iterator[Item]:
+        """Both runs' events with a tick after each pair of steps, and the result at the end."""
+        ...
+
+
+@runtime_checkable
+class Measurer(Protocol):
+    """A backend whose forwards can be timed one by one, and their cost computed: a model in this process."""
+
+    def experiment(self, name: str, control: Control, **options: Any) -> Iterator[Progressed | Experiment]:
+        """One of the engine's experiments by its name: progress, then the value; none where it was stopped.
+
+        Raises `BackendError` for a name that is not known, `Refused` where it cannot be measured.
+        """
+        ...
+
+    def cost_shape(self) -> Shape | None:
+        """What the costs of this model hang on; None where they cannot be computed."""
+        ...
+
+    def cache_spec(self) -> CacheSpec | None:
+        """What this model keeps of a text, by its config; None where the arithmetic does not cover it."""
+        ...
+
+    def rates(self, *, measure: bool = True) -> Device | None:
+        """How fast the device is, measured once a process; None where not `measure` and not yet known."""
+        ...
+
+    def free_bytes(self) -> int:
+        """Memory of the device that a run could take now."""
         ...

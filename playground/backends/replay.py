@@ -61,6 +61,9 @@ class ReplayBackend:
             message = "The record breaks off before the run ended; everything it holds is shown."
             yield Failed(shown.id or request.run, None, message, monotonic() - began)
 
+    def forget(self, run: str) -> None:
+        """Nothing is kept for a recorded run."""
+
     def _timed(self) -> Iterator[tuple[float, Event]]:
         """Each event with the second after the start at which it is due."""
         clock, steps = 0.0, [0] * len(self._run.lanes)

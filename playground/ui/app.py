@@ -23,6 +23,7 @@ from playground.ui.offer import Offer, multilingual, no_offer
 from playground.ui.session import read_tab
 from playground.ui.streaming import Service
 from playground.ui.tab_compare import compare_tab
+from playground.ui.tab_kv import kv_tab
 from playground.ui.tab_playground import PRIVATE, WHO, playground_tab
 from playground.ui.text import Words, say
 from playground.ui.theme import Plain, head, routes
@@ -54,8 +55,11 @@ def build(
                 playground = playground_tab(words, service, who, single)
             with words.make(gr.Tab, {"label": "page.tab_compare"}, id="compare"):
                 compare = compare_tab(words, service, who, playground.model, several)
+            with words.make(gr.Tab, {"label": "page.tab_kv"}, id="kv") as tab:
+                kv = kv_tab(words, service, who, playground.model, tab)
         wire_to_compare(playground, compare, tabs)
         _languages(words, language, playground.stage, who)
+        kv.follow(language.click, who)
         _offering(service, language, playground, who)
     demo.queue(max_size=QUEUE_LIMIT, default_concurrency_limit=8, api_open=False)
     demo.first_token_models = models

@@ -7,11 +7,12 @@ endpoint.
 import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from playground.backends.hosted import Runs
 from playground.backends.protocol import Backend, BackendError
+from playground.core.control import Control
 from playground.core.request import Request
 from playground.core.run import Run
 from playground.ui.models import Models
@@ -38,6 +39,12 @@ class Calls:
         if hosted.run.started is None and hosted.run.failed is not None:
             raise BackendError(hosted.run.failed.message)
         return hosted.run
+
+    @contextmanager
+    def asking(self, client: str | None) -> Iterator[Control]:
+        """The control of what is answered in one go; it stops once the client is gone."""
+        with self._session(client or "") as session:
+            yield _WhileWanted(lambda: self._wanted(client or "", session))
 
     def stop(self, client: str | None) -> None:
         """The client is gone: nothing more is computed for it."""
@@ -72,3 +79,16 @@ class Calls:
                 self._open.get(client, set()).discard(session)
                 if not self._open.get(client):
                     self._open.pop(client, None)
+
+
+class _WhileWanted(Control):
+    """Stopped as soon as nobody waits for the answer."""
+
+    def __init__(self, wanted: Callable[[], bool]) -> None:
+        super().__init__()
+        self._wanted = wanted
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the client is gone."""
+        return not self._wanted()

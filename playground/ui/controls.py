@@ -7,12 +7,14 @@ Knows no run.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
 import gradio as gr
 from markupsafe import Markup
 
-from playground.core.decoding import Decoding, InvalidSetting
+from playground.core.decoding import Decoding, InvalidSetting, Scope
+from playground.core.stages import ORDERS, read_order, write_order
 from playground.ui import presets
 from playground.ui.text import Say, Words, choices, say
 
@@ -24,11 +26,12 @@ _SLIDERS: dict[str, tuple[float, float, float]] = {
     "top_p": (0, 1, 0.01),
     "min_p": (0, 1, 0.01),
     "repetition_penalty": (1, 2, 0.05),
+    "typical_p": (0, 1, 0.01),
 }
 """Smallest, largest and step that a slider reaches."""
 
-LAST = "repetition_penalty"
-"""The one that is folded away; it acts in greedy decoding too."""
+FOLDED = ("repetition_penalty", "typical_p")
+"""Those that are folded away; the penalty acts in greedy decoding too."""
 
 _ASIDE = """
 element.addEventListener('click', (event) => {
@@ -41,6 +44,9 @@ _GREEDY_AFTER_ALL = """(strategy, temperature) => {
 }"""
 
 
+_SHOW_ORDER = """(order) => { document.body.classList.toggle('other-order', order !== 'transformers') }"""
+
+
 @dataclass(frozen=True, slots=True)
 class Controls:
     """The components, in the order in which `read_decoding` takes their values."""
@@ -50,11 +56,14 @@ class Controls:
     seed: Any
     max_new_tokens: Any
     stop: Any
+    order: Any
+    penalty_scope: Any
     suggested: Any
 
     def inputs(self) -> list[Any]:
         """The components whose values make one `Decoding`."""
-        return [self.strategy, *self.sliders.values(), self.seed, self.max_new_tokens, self.stop]
+        texts = [self.seed, self.max_new_tokens, self.stop, self.order, self.penalty_scope]
+        return [self.strategy, *self.sliders.values(), *texts]
 
 
 def read_decoding(values: Sequence[Any], language: str = "en") -> Decoding:
@@ -62,7 +71,7 @@ def read_decoding(values: Sequence[Any], language: str = "en") -> Decoding:
 
     Raises `InvalidSetting` for a seed or a count that is not a whole number.
     """
-    strategy, *numbers, seed, max_new_tokens, stop = values
+    strategy, *numbers, seed, max_new_tokens, stop, order, penalty_scope = values
     settings: dict[str, Any] = dict(zip(_SLIDERS, numbers, strict=True))
     settings["top_k"] = _whole(settings["top_k"], "top_k", language)
     return Decoding(
@@ -70,6 +79,8 @@ def read_decoding(values: Sequence[Any], language: str = "en") -> Decoding:
         seed=None if seed is None or not str(seed).strip() else _whole(seed, "seed", language),
         max_new_tokens=_whole(max_new_tokens, "max_new_tokens", language),
         stop=tuple(_unescaped(line) for line in str(stop or "").split("\n") if line),
+        order=read_order(str(order)),
+        penalty_scope=penalty_scope,
         **settings,
     )
 
@@ -79,7 +90,10 @@ def fields_of(decoding: Decoding) -> list[Any]:
     stop = "\n".join(text.replace("\n", "\\n").replace("\t", "\\t") for text in decoding.stop)
     seed = "" if decoding.seed is None else str(decoding.seed)
     numbers = [getattr(decoding, name) for name in _SLIDERS]
-    return [decoding.strategy, *numbers, seed, decoding.max_new_tokens, stop]
+    written = write_order(decoding.order)
+    return [
+        decoding.strategy, *numbers, seed, decoding.max_new_tokens, stop, written, decoding.penalty_scope,
+    ]  # fmt: skip
 
 
 def controls(words: Words) -> Controls:
@@ -92,19 +106,26 @@ def controls(words: Words) -> Controls:
     with gr.Column(elem_id="sampling"):
         chips = _preset_chips(words)
         suggested = chips.pop("suggested")
-        sliders = {name: _slider(words, name) for name in _SLIDERS if name != LAST}
+        sliders = {name: _slider(words, name) for name in _SLIDERS if name not in FOLDED}
         words.make(gr.HTML, {"value": "controls.temperature_zero"}, elem_id="temperature-zero")
     with gr.Row(elem_classes=["pair"]):
-        seed = _field(words, "seed", gr.Textbox, "", placeholder="controls.seed_placeholder", max_length=20)
+        seed = _field(
+            words, "seed", gr.Textbox, "", {"placeholder": "controls.seed_placeholder"}, max_length=20
+        )
         count = _field(words, "max_new_tokens", gr.Number, DEFAULTS.max_new_tokens, precision=0)
     gr.HTML(
         value="", html_template='<output class="drawn-seed" aria-live="off"></output>', elem_id="drawn-seed"
     )
     with words.make(gr.Accordion, {"label": "controls.more"}, open=False, elem_classes=["fold"]):
-        sliders[LAST] = _slider(words, LAST)
+        sliders |= {name: _slider(words, name) for name in FOLDED}
+        scope = _field(
+            words, "penalty_scope", gr.Radio, DEFAULTS.penalty_scope,
+            {"choices": choices("scopes", get_args(Scope))}, elem_classes=["segmented"],
+        )  # fmt: skip
+        order = _order(words)
         stop = _field(words, "stop", gr.Textbox, "", lines=2, max_length=16_100)
-    _wire(strategy, sliders, chips)
-    return Controls(strategy, sliders, seed, count, stop, suggested)
+    _wire(strategy, sliders, order, chips)
+    return Controls(strategy, sliders, seed, count, stop, order, scope, suggested)
 
 
 def aside(words: Words, name: str, target: Any, default: object) -> None:
@@ -139,15 +160,27 @@ def _slider(words: Words, name: str) -> Any:
 
 
 def _field(
-    words: Words, name: str, kind: Any, value: object, placeholder: str = "", **properties: Any
+    words: Words, name: str, kind: Any, value: object, texts: dict[str, Any] | None = None, **properties: Any
 ) -> Any:
-    texts: dict[str, Any] = {"label": f"controls.{name}"}
-    if placeholder:
-        texts["placeholder"] = placeholder
+    """One field with its asides; `texts` are those that follow the language beside the label."""
+    texts = {"label": f"controls.{name}"} | (texts or {})
     with gr.Column(elem_classes=["control", "field"]):
         made = words.make(kind, texts, value=value, elem_id=f"control-{name}", **properties)
         aside(words, name, made, value)
     return made
+
+
+def _order(words: Words) -> Any:
+    """The orders by name, and below them the stages of the one that is chosen."""
+    made = _field(words, "order", gr.Dropdown, write_order(DEFAULTS.order), choices=list(ORDERS))
+    for number, stages in enumerate(ORDERS.values()):
+        words.make(gr.HTML, {"value": partial(_stages_line, stages)}, elem_id=f"order-{number}")
+    made.change(None, made, None, js=_SHOW_ORDER, api_visibility="private")
+    return made
+
+
+def _stages_line(stages: Sequence[str], speak: Say) -> str:
+    return Markup(" › ").join(speak(f"controls.{stage}") for stage in stages)
 
 
 def _preset_chips(words: Words) -> dict[str, Any]:
@@ -161,14 +194,14 @@ def _preset_chips(words: Words) -> dict[str, Any]:
         }
 
 
-def _wire(strategy: Any, sliders: dict[str, Any], chips: dict[str, Any]) -> None:
+def _wire(strategy: Any, sliders: dict[str, Any], order: Any, chips: dict[str, Any]) -> None:
     for name, chip in chips.items():
         decoding = presets.samplings()[name]
-        values = ["sample", *(getattr(decoding, setting) for setting in sliders)]
+        values = ["sample", *(getattr(decoding, name) for name in sliders), write_order(decoding.order)]
         chip.click(
             None,
             js=f"() => {json.dumps(values)}",
-            outputs=[strategy, *sliders.values()],
+            outputs=[strategy, *sliders.values(), order],
             api_visibility="private",
         )
     gr.on(

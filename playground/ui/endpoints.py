@@ -1,10 +1,9 @@
-"""The named HTTP endpoints: `/generate`, `/compare`, `/kv` and `/tokens`.
+"""The named HTTP endpoints: `/generate`, `/compare`, `/score`, `/kv` and `/tokens`.
 
 They take the arguments of the commands of the same name and answer with the same JSON. Every
 refusal is one sentence. Knows no page.
 """
 
-import json
 import logging
 from collections.abc import Callable
 from dataclasses import asdict
@@ -14,18 +13,21 @@ from typing import Any
 import gradio as gr
 
 from playground import catalog
+from playground.backends.protocol import Scorer
 from playground.core import report
 from playground.core.decoding import Decoding, InvalidSetting, chosen_decoding, parse_decoding, validated
 from playground.core.refusal import Refused
 from playground.core.request import Request
+from playground.core.scoring import scoring_report
 from playground.core.sizing import kv_report
+from playground.core.stages import STAGE_ORDER, read_order
 from playground.ui.calls import Calls
+from playground.ui.config_text import named_config, read_config
 from playground.ui.streaming import Service
 
 COMPARE_LANES_LIMIT = 4
 NEW_TOKENS_LIMIT = 4096
 TOP_N_LIMIT = 100
-CONFIG_CHARACTERS_LIMIT = 100_000
 
 _UNEXPECTED = "The request met an unexpected error, so nothing was answered; the log has the details."
 
@@ -44,6 +46,7 @@ def register(demo: gr.Blocks, service: Service) -> None:
         seed: int | None = None,
         max_new_tokens: int = 64,
         stop: list[str] | None = None, top_n: int = 20, model: str | None = None,
+        order: str | None = None, penalty_scope: str = "all",
     ) -> dict[str, Any]:  # fmt: skip
         """One answer with everything known of each step: `first-token generate --json`."""
         sampling = {
@@ -52,6 +55,8 @@ def register(demo: gr.Blocks, service: Service) -> None:
         decoding = chosen_decoding(
             strategy, sampling, repetition_penalty=repetition_penalty, seed=seed,
             max_new_tokens=max_new_tokens, stop=tuple(stop) if isinstance(stop, list) else stop or (),
+            order=STAGE_ORDER if order is None else read_order(_text("order", order)),
+            penalty_scope=penalty_scope,
         )  # fmt: skip
         request = _request(prompt, (decoding,), chat, system, top_n)
         return report.generation(calls.run(caller.session_hash, _name(model), request))
@@ -71,6 +76,24 @@ def register(demo: gr.Blocks, service: Service) -> None:
         request = _request(prompt, decodings, chat, system, top_n)
         return report.comparison(calls.run(caller.session_hash, _name(model), request))
 
+    def score(
+        caller: gr.Request,
+        prompt: str, text: str | None = None, chat: bool = True, system: str | None = None, top: int = 5,
+        prompt_ids: list[int] | None = None, model: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Probability and rank of a given text: `first-token score --json`.
+
+        `prompt_ids` take the prompt's place, for the question at a step of a run.
+        """
+        _require_prompt(prompt, chat, system)
+        request = Request(prompt, chat=chat, system=system, prompt_ids=_ids(prompt_ids))
+        wanted = None if text is None else _text("text", text)
+        backend = calls.backend(_name(model))
+        if not isinstance(backend, Scorer):
+            raise InvalidSetting("What answers here has no model to ask; load one and try again.")
+        with calls.asking(caller.session_hash) as control:
+            return scoring_report(backend.score(request, wanted, top=top, control=control))
+
     def tokens(
         text: str, chat: bool = False, system: str | None = None, model: str | None = None
     ) -> dict[str, Any]:
@@ -82,15 +105,29 @@ def register(demo: gr.Blocks, service: Service) -> None:
     def gone(caller: gr.Request) -> None:
         calls.stop(caller.session_hash)
 
-    for endpoint in (generate, compare, kv, tokens):
+    for endpoint in (generate, compare, score, kv, tokens):
         gr.events.api(refusing(endpoint), api_name=endpoint.__name__, concurrency_limit=4)
     demo.unload(gone)
 
 
-def kv(config: str, tokens: int = 4096, sequences: int = 1, dtype: str = "auto") -> dict[str, Any]:
+def kv(
+    config: str, tokens: int = 4096, sequences: int = 1, dtype: str = "auto", weights_dtype: str = "auto",
+    accelerator: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Bytes of a KV cache: `first-token kv --json`; `config` is a catalog name or the JSON itself."""
-    found = _config(config)
-    return kv_report(found, tokens, sequences, None if dtype == "auto" else _text("dtype", dtype))
+    given = _text("config", config)
+    known = None if given.lstrip().startswith("{") else named_config(given)
+    memory = None if accelerator is None else catalog.accelerator(_text("accelerator", accelerator))
+    return kv_report(
+        read_config(given) if known is None else known.shape, tokens, sequences,
+        dtype=_unless_auto("dtype", dtype), weights_dtype=_unless_auto("weights_dtype", weights_dtype),
+        parameters=known.parameters if known else None,
+        memory_bytes=memory.memory_bytes if memory else None,
+    )  # fmt: skip
+
+
+def _unless_auto(name: str, value: object) -> str | None:
+    return None if value == "auto" else _text(name, value)
 
 
 def refusing(endpoint: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
@@ -135,27 +172,13 @@ def _text(name: str, value: object) -> str:
     return value
 
 
+def _ids(given: object) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    if not isinstance(given, list) or any(type(id) is not int for id in given):
+        raise InvalidSetting("prompt_ids must be a list of token ids.")
+    return tuple(given)
+
+
 def _name(model: object) -> str | None:
     return None if model is None else _text("model", model).strip() or None
-
-
-def _config(text: object) -> dict[str, Any]:
-    if not isinstance(text, str) or len(text) > CONFIG_CHARACTERS_LIMIT:
-        raise InvalidSetting(f"config must be text of at most {CONFIG_CHARACTERS_LIMIT:,} characters.")
-    if not text.lstrip().startswith("{"):
-        return _named(text.strip().lower())
-    try:
-        return dict(json.loads(text))
-    except (ValueError, RecursionError):
-        raise InvalidSetting(
-            "config begins like JSON and is not; send a config.json's text or a catalog name."
-        ) from None
-
-
-def _named(name: str) -> dict[str, Any]:
-    """A config of the catalog; unlike the command, nothing here opens a file or asks the Hub."""
-    known = {name: config for config in catalog.configs() for name in (config.name, config.hub.lower())}
-    if name not in known:
-        names = ", ".join(config.name for config in catalog.configs())
-        raise InvalidSetting(f"config must be the text of a config.json, or one of {names}.")
-    return dict(known[name].shape)

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from playground.core.decoding import GREEDY, Decoding, validated
+from playground.core.stages import write_order
 from playground.settings import assets_dir
 
 _DEFAULTS = Decoding()
@@ -21,11 +22,12 @@ _ALWAYS: tuple[str, ...] = ("repetition_penalty", "penalty_scope")
 
 @dataclass(frozen=True, slots=True)
 class PromptPreset:
-    """A prompt and how it is meant: `chat` or `raw`."""
+    """A prompt and how it is meant: `chat` or `raw`. `max_new_tokens` is None where any length shows its point."""
 
     name: str
     mode: str
     text: str
+    max_new_tokens: int | None = None
 
 
 @cache
@@ -52,6 +54,8 @@ def spec_of(decoding: Decoding) -> str:
         value = getattr(decoding, name)
         if name in ("temperature", "top_p") or value != getattr(_DEFAULTS, name):
             parts.append(f"{name}={_written(value)}")
+    if decoding.order != _DEFAULTS.order and not decoding.greedy:
+        parts.append(f"order={write_order(decoding.order)}")
     parts += [f"stop={json.dumps(text, ensure_ascii=False)}" for text in decoding.stop]
     return ",".join(parts)
 

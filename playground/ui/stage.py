@@ -10,7 +10,7 @@ import gradio as gr
 
 from playground.ui.theme import asset_url
 
-Layout = Literal["run", "compare"]
+Layout = Literal["run", "compare", "race", "work"]
 
 _ON_LOAD = """
 const waiting = [], events = ['ready', 'gap', 'language'];

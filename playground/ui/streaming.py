@@ -6,11 +6,12 @@ component.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
-from playground.backends.hosted import HostedRun, Runs
+from playground.backends.hosted import Hosted, HostedRace, HostedRun, Runs
 from playground.backends.protocol import Backend
 from playground.core.decoding import Decoding, InvalidSetting
 from playground.core.events import Failed
@@ -21,9 +22,20 @@ from playground.ui.offer import Offer, no_offer
 from playground.ui.sentences import translated
 from playground.ui.session import Tab, send
 from playground.ui.text import say
-from playground.views.packets import Packet, error_packet, events_packet, progress_packet, ready_packet
+from playground.ui.verdicts import verdict_packet
+from playground.views.packets import (
+    Packet,
+    error_packet,
+    events_packet,
+    progress_packet,
+    race_packet,
+    ready_packet,
+)
 
 WISHES_LIMIT = 10_000
+
+Begin = Callable[[str, int, Backend], Hosted[Any] | None]
+"""From a session's key, the number of its wish and a backend to what runs; None where it wishes otherwise."""
 
 
 @dataclass(slots=True)
@@ -70,14 +82,31 @@ class Service:
         with self._lock:
             return self.runs.start(key, backend, request) if self.stands(key, number) else None
 
+    def begin_race(self, key: str, number: int, backend: Backend, request: Request) -> HostedRace | None:
+        """As `begin`, for a race; it is opened before the lock is held."""
+        race = self.runs.race(key, backend, request)
+        with self._lock:
+            return self.runs.admit(race) if self.stands(key, number) else None
+
     def generate(self, tab: Tab, place: str, model: str | None, request: Request) -> Iterator[str]:
         """Make `request` with `model` and send the run as it grows; an error is a sentence."""
+        return self._made(
+            tab, place, model, lambda key, wish, backend: self.begin(key, wish, backend, request)
+        )
+
+    def race(self, tab: Tab, place: str, model: str | None, request: Request) -> Iterator[str]:
+        """Make `request` with the KV cache and without it, and send both as they grow."""
+        return self._made(
+            tab, place, model, lambda key, wish, backend: self.begin_race(key, wish, backend, request)
+        )
+
+    def _made(self, tab: Tab, place: str, model: str | None, begin: Begin) -> Iterator[str]:
         key = tab.key(place)
         number = self.wish(key, tab.wish)
         try:
             self._require_token(tab)
             backend = yield from self.backend(tab, model)
-            run = self.begin(key, number, backend, request)
+            run = begin(key, number, backend)
         except Refused as error:
             yield send(refusal(error, tab))
             return
@@ -86,7 +115,7 @@ class Service:
             return
         yield from self.follow(tab, run)
 
-    def follow(self, tab: Tab, run: HostedRun, first: int = 0) -> Iterator[str]:
+    def follow(self, tab: Tab, run: Hosted[Any], first: int = 0) -> Iterator[str]:
         """The run from event `first` on; ends early when the session has begun another one.
 
         A run that was refused before it started is a sentence only: the page keeps what it shows.
@@ -99,8 +128,15 @@ class Service:
                 yield send(refusal(events[0].message, tab))
                 return
             if events:
-                packet = send(events_packet(run.id, at, events))
+                packet = send(told(run, at, events))
             yield packet  # the same one again is a heartbeat that costs the page nothing
+        yield from self._judge(run)
+
+    def _judge(self, run: Hosted[Any]) -> Iterator[str]:
+        """What decode waited for, once the run has ended; the first one takes a measurement of the device."""
+        verdict = verdict_packet(self.models, run.run) if isinstance(run, HostedRun) else None
+        if verdict is not None and self.runs.latest(run.session) is run:
+            yield send(verdict)
 
     def backend(self, tab: Tab, model: str | None) -> Generator[str, None, Backend]:
         """Wait for a model and send its progress; returns the backend, raises `Refused`."""
@@ -122,6 +158,12 @@ class Service:
     def _require_token(self, tab: Tab) -> None:
         if not tab.token:
             raise InvalidSetting(say(tab.language, "errors.no_session"))
+
+
+def told(run: Hosted[Any], first: int, events: Sequence[Any]) -> Packet:
+    """Events of a run or a race from `first` on, as its stage takes them."""
+    packet = race_packet if isinstance(run, HostedRace) else events_packet
+    return packet(run.id, first, events)
 
 
 def refusal(message: object, tab: Tab) -> Packet:

@@ -55,8 +55,9 @@ def playground_tab(words: Words, service: Service, who: Any, recorded: Run | Non
     with gr.Row(elem_id="playground", elem_classes=["columns"]):
         with gr.Column(elem_id="controls", elem_classes=["card"], min_width=0):
             model, offer = _model_picker(words, service)
-            prompt, mode, system = _prompt(words)
+            prompt, mode, system, chips = _prompt(words)
             settings = controls(words)
+            _wire_chips(chips, prompt, mode, settings.max_new_tokens)
             with gr.Row(elem_classes=["go"]):
                 generate = words.make(
                     gr.Button,
@@ -95,7 +96,7 @@ def _model_picker(words: Words, service: Service) -> tuple[Any, Any]:
     return model, offer
 
 
-def _prompt(words: Words) -> tuple[Any, Any, Any]:
+def _prompt(words: Words) -> tuple[Any, Any, Any, dict[presets.PromptPreset, Any]]:
     texts = {"label": "playground.prompt", "placeholder": "playground.prompt_placeholder"}
     prompt = words.make(
         gr.Textbox,
@@ -119,11 +120,14 @@ def _prompt(words: Words) -> tuple[Any, Any, Any]:
             gr.Textbox, {"label": "playground.system", "placeholder": "playground.system_placeholder"},
             lines=2, elem_id="system",
         )  # fmt: skip
+    return prompt, mode, system, chips
+
+
+def _wire_chips(chips: dict[presets.PromptPreset, Any], prompt: Any, mode: Any, count: Any) -> None:
+    """A preset without a length of its own leaves the one that is set."""
     for preset, chip in chips.items():
-        chip.click(
-            None, js=f"() => {json.dumps([preset.text, preset.mode])}", outputs=[prompt, mode], **PRIVATE
-        )
-    return prompt, mode, system
+        filled = f"{json.dumps(preset.text)}, {json.dumps(preset.mode)}, {preset.max_new_tokens or 'count'}"
+        chip.click(None, count, [prompt, mode, count], js=f"(count) => [{filled}]", **PRIVATE)
 
 
 def read_request(prompt: object, mode: object, system: object, lanes: tuple[Any, ...]) -> Request:
@@ -156,7 +160,8 @@ def _stop(service: Service) -> Callable[..., None]:
 def own_run(service: Service, place: str, data: object) -> HostedRun | None:
     """The run that the page names, if it is its own and still kept."""
     tab, run_id = read_tab(data), read_run(data)
-    return service.runs.get(tab.key(place), run_id) if tab.token and run_id else None
+    found = service.runs.get(tab.key(place), run_id) if tab.token and run_id else None
+    return found if isinstance(found, HostedRun) else None
 
 
 def first_sight(service: Service, place: str, data: object, recorded: Run | None) -> Any:

@@ -15,7 +15,8 @@ from starlette.staticfiles import StaticFiles
 from playground.settings import assets_dir
 
 MOUNT = "first-token"
-STYLES = ("tokens.css", "stage.css", "page.css")
+STYLES = ("tokens.css", "stage.css", "page.css", "figure.css", "measure.css", "kv.css")
+SCRIPTS = ("page.js", "figure.js")
 FONTS = ["system-ui", "Noto Sans", "Noto Sans CJK SC", "sans-serif"]
 MONO = ["ui-monospace", "Noto Sans Mono", "monospace"]
 
@@ -48,7 +49,8 @@ def head() -> str:
 def _links() -> Iterator[str]:
     for name in STYLES:
         yield f'<link rel="stylesheet" href="{asset_url(name)}">'
-    yield f'<script type="module" src="{asset_url("page.js")}"></script>'
+    for name in SCRIPTS:
+        yield f'<script type="module" src="{asset_url(name)}"></script>'
 
 
 class Plain(gr.themes.Base):

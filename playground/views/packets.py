@@ -6,10 +6,14 @@ again. Pure: knows no gradio and no clock.
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from playground.core.codec import encode
-from playground.core.events import Event
+from playground.core.cost import Device
+from playground.core.events import Event, Stepped
+from playground.core.phases import Phase
+from playground.core.race import WITH, Item, Raced, Ticked, work
 from playground.core.request import ModelFacts
 
 Packet = dict[str, Any]
@@ -25,6 +29,30 @@ def recorded_packet(events: Sequence[Event]) -> Packet:
     return events_packet(events[0].run, 0, events, label="recorded")
 
 
+def race_packet(race: str, first: int, items: Iterable[Item]) -> Packet:
+    """Items of `race` in order; each step carries its side's work so far."""
+    return {"run": race, "first": first, "events": [_raced(item) for item in items], "label": ""}
+
+
+def _raced(item: Item) -> dict[str, Any]:
+    if isinstance(item, Ticked | Raced):
+        return {"event": type(item).__name__.lower(), **asdict(item)}
+    data = encode(item)
+    if isinstance(item, Stepped):
+        prompt_tokens = item.position - item.step
+        data["work"] = asdict(work(prompt_tokens, item.step + 1, cached=item.run.endswith(WITH)))
+    return data
+
+
+def work_packet(prompt_tokens: int, new_tokens: int) -> Packet:
+    """The counts of a race of any length, which no model has to run; raises `InvalidSetting`."""
+    sides = {
+        name: asdict(work(prompt_tokens, new_tokens, cached=name == "cached"))
+        for name in ("cached", "uncached")
+    }
+    return {"error": "", "work": {"prompt": prompt_tokens, "new": new_tokens, **sides}}
+
+
 def error_packet(message: str) -> Packet:
     """One sentence in the place where the result would be; the finished run stays."""
     return {"error": message, "progress": None}
@@ -35,6 +63,24 @@ def progress_packet(sentence: str, done_bytes: int | None = None, total_bytes: i
     return {
         "error": "",
         "progress": {"sentence": sentence, "done_bytes": done_bytes, "total_bytes": total_bytes},
+    }
+
+
+def cost_packet(run: str, events: int, decode: Phase, device: Device) -> Packet:
+    """What decode waited for in a run that ended after so many events: estimated from measured rates and
+    the arithmetic of a step."""
+    assert decode.cost is not None and decode.verdict is not None
+    return events_packet(run, events, ()) | {
+        "cost": {
+            "run": run,
+            "limit": decode.verdict.limit,
+            "share": decode.verdict.share,
+            "read_bytes": decode.cost.bytes,
+            "floor_seconds": decode.verdict.floor_seconds,
+            "step_seconds": decode.forward_seconds,
+            "bytes_per_second": device.bytes_per_second,
+            "flops_per_second": device.flops_per_second,
+        },
     }
 
 

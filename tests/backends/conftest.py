@@ -46,6 +46,7 @@ class Scripted:
         self.steps, self.fails_with = steps, fails_with
         self.forwards = 0
         self.closed = threading.Event()
+        self.forgotten: list[str] = []
         self._turns = threading.Semaphore(0) if by_hand else None
 
     def go(self, steps: int = 1) -> None:
@@ -57,6 +58,9 @@ class Scripted:
 
     def tokenize(self, prompt: str, *, chat: bool, system: str | None) -> tuple[list[Token], list[bool]]:
         raise AssertionError("no test of this ring tokenizes")
+
+    def forget(self, run: str) -> None:
+        self.forgotten.append(run)
 
     def stream(self, request: Request, control: Control) -> Iterator[Event]:
         try:

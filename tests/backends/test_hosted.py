@@ -312,6 +312,18 @@ def test_with_every_place_running_a_new_one_is_refused_in_a_sentence(scripted):
     runs.forget("b")
 
 
+def test_what_a_backend_keeps_of_a_run_goes_with_the_run(scripted, runs):
+    ended, running = scripted(1), scripted(9, by_hand=True)
+    first = runs.start("me", ended, Request())
+    read_all(first)
+    second = runs.start("me", running, Request())
+    assert ended.forgotten == []  # it may be continued as long as it is kept
+    runs.forget("me")
+    assert ended.forgotten == [first.id]
+    until(lambda: running.forgotten == [second.id])  # after its end, when its cache has been left behind
+    assert running.closed.is_set()
+
+
 def test_a_session_s_youngest_run_is_dropped_last(scripted):
     runs = Runs(runs_limit=3)
     yours = runs.start("you", scripted(1), Request())

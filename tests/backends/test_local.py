@@ -8,6 +8,7 @@ import pytest
 from playground.backends.hosted import HostedRun, Runs
 from playground.backends.local import LocalBackend
 from playground.backends.protocol import Backend, BackendError
+from playground.core.branch import continued
 from playground.core.control import Control
 from playground.core.decoding import GREEDY, Decoding, InvalidSetting
 from playground.core.events import Event, Finished, Stepped
@@ -116,3 +117,22 @@ def test_two_sessions_advance_together_and_alike(backend, runs):
         list(run.follow())
     assert a.run.lanes[0].token_ids == b.run.lanes[0].token_ids
     assert a.id != b.id
+
+
+def test_a_hosted_run_is_continued_from_its_cache_until_it_is_forgotten(runs, backend):
+    """`Request.parent` reaches the engine as it is; the cache goes with the run."""
+    first = runs.start("a", backend, Request("hello", (Decoding(seed=1, max_new_tokens=12),), chat=False))
+    for _ in first.follow():
+        pass
+    second = runs.start("a", backend, continued(first.run, 6))
+    for _ in second.follow():
+        pass
+    started, prefilled = second.run.started, second.run.prefilled
+    assert started.request.parent.run == first.id and started.request.parent.step == 6
+    assert prefilled.tokens_computed == 1 and prefilled.notes == ()
+    assert second.run.lanes[0].token_ids[:6] == first.run.lanes[0].token_ids[6:]
+    again = continued(first.run, 6)
+    runs.forget("a")
+    anew = fold(backend.stream(again, Control()))
+    assert [note.key for note in anew.notes] == ["again_gone"]
+    assert anew.lanes[0].token_ids == second.run.lanes[0].token_ids

@@ -4,6 +4,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,7 +25,7 @@ from playground.core.events import (
     Started,
     Stepped,
 )
-from playground.core.request import ModelFacts, Request
+from playground.core.request import ModelFacts, Reason, Request
 from playground.core.tokens import Candidate, Token
 
 pytestmark = pytest.mark.browser
@@ -529,6 +530,33 @@ def test_nothing_is_worked_out_from_a_prediction_that_is_not_there(stage: Any) -
     send(page, packet([started(), prefilled(), step(0, token("A"), kv_predicted_bytes=None)]))
     card = page.get_by_role("region", name="KV cache").inner_text()
     assert "Predicted –" in card and "MHA" not in card and "0 B" not in card
+
+
+def test_constant_state_stands_apart_and_a_difference_has_its_reason(stage: Any) -> None:
+    """Case 38."""
+    reasons = (Reason("kv_window", "In English."), Reason("kv_new", "<b>A reason</b> of a newer version."))
+    facts = replace(
+        FACTS, kv_bytes_per_token=0, kv_formula=None, kv_state_bytes=3 * 2**20, kv_reasons=reasons
+    )  # fmt: skip
+    begun = replace(started(), model=facts)
+    page = stage()
+    equal = {"kv_used_bytes": 0, "kv_predicted_bytes": 0, "kv_state_bytes": 3 * 2**20}
+    send(page, packet([begun, prefilled(), step(0, token("A"), **equal)]))
+    card = page.get_by_role("region", name="KV cache")
+    assert "Beside it 3 MiB of constant state, the same at any length (predicted 3 MiB)." in card.inner_text()
+    assert "equal" in card.inner_text() and "Transformers keeps one" not in card.inner_text()
+    less = step(1, token("B"), kv_used_bytes=EACH, kv_predicted_bytes=2 * EACH, kv_state_bytes=3 * 2**20)
+    send(page, packet([less], first=3, seq=1))
+    text = card.inner_text()
+    assert "differs" in text and "Transformers keeps one position fewer" in text and "In English" not in text
+    assert "<b>A reason</b> of a newer version." in text
+    assert card.get_attribute("data-state") == str(3 * 2**20)
+
+
+def test_a_model_without_state_says_nothing_of_it(stage: Any) -> None:
+    page = stage()
+    send(page, packet([started(), prefilled(), step(0, token("A"), kv_state_bytes=0)]))
+    assert page.locator(".ft-aside").is_hidden()
 
 
 @pytest.mark.parametrize("u", [0.0, 0.9995])

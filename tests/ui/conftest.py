@@ -29,6 +29,7 @@ class Echo:
     def __init__(self, pause_seconds: float = 0.0) -> None:
         self.pause_seconds = pause_seconds
         self.forwards = 0
+        self.forgotten: list[str] = []
 
     def facts(self) -> ModelFacts:
         return FACTS
@@ -37,6 +38,9 @@ class Echo:
         if not prompt:
             raise BackendError("The prompt is empty; type something for the model to continue.")
         return [Token(ord(c), c, c.encode().hex()) for c in prompt], [True] * len(prompt)
+
+    def forget(self, run: str) -> None:
+        self.forgotten.append(run)
 
     def stream(self, request: Request, control: Control) -> Iterator[Event]:
         lanes = tuple(replace(validated(lane), seed=lane.seed or 5) for lane in request.lanes)

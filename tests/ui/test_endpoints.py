@@ -32,7 +32,7 @@ def client() -> Iterator[Any]:
 
 def test_only_the_commands_have_names(client: Any) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(named) == {"/generate", "/compare", "/kv", "/tokens"}
+    assert set(named) == {"/generate", "/compare", "/score", "/kv", "/tokens"}
 
 
 def test_generate(client: Any) -> None:
@@ -175,3 +175,16 @@ def test_closing_a_client_is_noticed_by_the_server() -> None:
         assert backend.forwards < 500
     finally:
         demo.close()
+
+
+def test_the_order_of_stages_over_http(client: Any) -> None:
+    answer = client.predict(
+        prompt="ab", temperature=0.8, order="llama.cpp", typical_p=0.9, api_name="/generate"
+    )
+    assert answer["settings"]["order"][-1] == "temperature" and answer["settings"]["typical_p"] == 0.9
+    answer = client.predict(prompt="ab", lanes=["greedy", "order=top_p:temperature"], api_name="/compare")
+    assert answer["lanes"][1]["settings"]["order"] == ["top_p", "temperature"]
+    with pytest.raises(Exception, match="temperature is missing"):
+        client.predict(prompt="ab", temperature=0.8, order="top_p", api_name="/generate")
+    with pytest.raises(Exception, match="order must be text"):
+        client.predict(prompt="ab", order=["top_p"], api_name="/generate")

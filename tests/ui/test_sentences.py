@@ -13,15 +13,22 @@ from playground.core.decoding import Decoding, InvalidSetting, parse_decoding, v
 from playground.ui.sentences import translated
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
-SHOWN = {"InvalidSetting", "RequestError", "BackendError", "CannotLoad", "Unreachable"}
-"""Refusals that the page shows; those of files and configs reach the command line alone."""
+SHOWN = {
+    "InvalidSetting", "RequestError", "BackendError", "CannotLoad", "CannotScore", "Unreachable", "UnknownShape",
+    "UnknownConfig",
+}  # fmt: skip
+"""Refusals that the page shows; those of files reach the command line alone."""
 
 
 def raised_sentences() -> Iterator[tuple[str, str]]:
     """Every sentence that the layers below refuse with, as the source has it; “7” fills the gaps."""
     root = Path(playground.__file__).parent
     files = [file for part in ("core", "engine", "backends") for file in (root / part).rglob("*.py")]
-    for file in [*files, root / "ui" / "models.py"]:
+    for file in [
+        *files,
+        root / "catalog.py",
+        *(root / "ui" / name for name in ("models.py", "config_text.py")),
+    ]:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in SHOWN and node.args:
                 sentence = _filled(node.args[0])
