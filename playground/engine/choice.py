@@ -17,6 +17,8 @@ import torch
 from playground.core.events import StageRecord
 from playground.engine.pipeline import NEAR, SamplingStage, highest, log_sum, ranked, walk
 
+_NAT_BITS = math.log(2)
+
 FEW = 1024
 """Up to so many candidates are all ranked before a draw."""
 
@@ -67,10 +69,10 @@ class Survivors:
     beyond: bool
 
 
-def survive(scores: torch.Tensor) -> Survivors:
-    """The distribution of processed `scores` (vocabulary,)."""
+def survive(scores: torch.Tensor, count: int | None = None) -> Survivors:
+    """The distribution of processed `scores` (vocabulary,), of which `count` are possible, where known."""
     kept = scores > -torch.inf
-    beyond = int(kept.sum()) > FEW
+    beyond = (int(kept.sum()) if count is None else count) > FEW
     head, order = ranked(scores, scores > scores.max() - NEAR if beyond else kept)
     return Survivors(scores, head, order, log_sum(scores if beyond else head), beyond)
 
@@ -91,77 +93,113 @@ def pick(survivors: Survivors, draw: float) -> torch.Tensor:
     return torch.searchsorted(cumulative, cumulative.new_tensor(draw), right=True).clamp(max=last_kept)
 
 
+@dataclass(frozen=True, slots=True)
+class RawRow:
+    """One lane's logits (vocabulary,) in fp32 and what is recorded of them before any stage.
+
+    `logprobs` and `probabilities` are (vocabulary,), `top` the ids of the highest in falling order,
+    `possible` how many are not at -inf.
+    """
+
+    logits: torch.Tensor
+    logprobs: torch.Tensor
+    probabilities: torch.Tensor
+    top: torch.Tensor
+    possible: int
+
+
+def raw_rows(logits: torch.Tensor, top_n: int) -> list[RawRow]:
+    """All lanes' rows of `logits` (lanes, vocabulary), looked at together; raises `BrokenLogits`.
+
+    Between two forwards every operation finds its code and data out of the processor's caches, so what
+    counts here is how few they are.
+    """
+    low, high = (float(edge) for edge in torch.aminmax(logits))
+    if not math.isfinite(high):
+        raise BrokenLogits("its logits are not numbers")
+    possible = [logits.shape[1]] * len(logits)
+    if low == -math.inf:
+        possible = (logits > -torch.inf).sum(1).tolist()
+        if not all(possible):
+            raise BrokenLogits("it leaves no candidate")
+    logprobs = logits.log_softmax(1)
+    top = highest(logits, top_n) if top_n else logits.new_empty((len(logits), 0), dtype=torch.long)
+    return [RawRow(*parts) for parts in zip(logits, logprobs, logprobs.exp(), top, possible, strict=True)]
+
+
 def choose(
-    raw: torch.Tensor,
-    ids: torch.Tensor,
-    stages: tuple[SamplingStage, ...],
-    draw: float | None,
-    top_n: int,
+    raw: RawRow, ids: torch.Tensor, stages: tuple[SamplingStage, ...], draw: float | None
 ) -> tuple[Choice, torch.Tensor]:
-    """Choose from `raw` logits (vocabulary,) in fp32, after `ids` (positions,).
+    """Choose after `ids` (positions,).
 
     `draw` None takes the most probable token. Returns the choice and the processed scores
     (vocabulary,), removed candidates at -inf.
     """
-    trail = _Trail(raw, top_n)
-    if not trail.logsumexp.isfinite():
-        raise BrokenLogits("its logits are not numbers")
-    scores = raw
-    for stage, scores in walk(raw, ids, stages):
+    trail = _Trail(raw)
+    scores = raw.logits
+    for stage, scores in walk(raw.logits, ids, stages):
         trail.note(stage.name, scores, stage.filters)
     if draw is None:
-        chosen = scores.argmax()
+        chosen = scores.argmax() if stages or not len(raw.top) else raw.top[0]
         survivors = only(scores, chosen)
         trail.note_greedy(chosen)
     else:
-        survivors = survive(scores)
+        survivors = survive(scores, trail.count)
         chosen = pick(survivors, draw)
-    return _choice(_to_host(_parts(trail, survivors, chosen)), trail.names), survivors.scores
+    return _choice(_to_host(_parts(trail, survivors, chosen)), trail), survivors.scores
 
 
 class _Trail:
     """What each stage left: count, mass, and which of the top candidates were still alive."""
 
-    def __init__(self, raw: torch.Tensor, top_n: int) -> None:
+    def __init__(self, raw: RawRow) -> None:
         self.raw = raw
-        self.logsumexp = raw.logsumexp(0)
-        self.probabilities = (raw - self.logsumexp).exp()
-        self.top = highest(raw, top_n) if top_n else raw.new_empty(0, dtype=torch.long)
         self.names: list[str] = []
-        self.numbers: list[torch.Tensor] = []
+        self.counts: list[int] = []
+        self.masses: list[torch.Tensor] = []
         self.alive: list[torch.Tensor] = []
-        self._weights = self.probabilities
+        self._weights = raw.probabilities
         self._reshaped: torch.Tensor | None = None
-        self._before = self._mass = torch.ones_like(self.logsumexp)
+        self._before = self._mass = raw.logits.new_ones(())
+        self._alive = raw.logits[raw.top] > -torch.inf
+
+    @property
+    def count(self) -> int:
+        """Candidates that are left."""
+        return self.counts[-1] if self.counts else self.raw.possible
 
     def entropy(self) -> torch.Tensor:
         """Of the raw distribution, in nats (0-dim)."""
-        mean = self.probabilities.dot(self.raw)
-        if mean.isnan():  # a candidate at -inf
-            mean = self.probabilities.dot(self.raw.clamp_min(-1e9))
-        return self.logsumexp - mean
+        logprobs = self.raw.logprobs
+        if self.raw.possible < len(logprobs):  # a candidate at -inf
+            logprobs = logprobs.clamp_min(-1e9)
+        return -self.raw.probabilities.dot(logprobs)
 
     def note(self, name: str, scores: torch.Tensor, filters: bool) -> None:
-        """Record `scores` as they left the stage; reshaping stages set what mass is measured under."""
-        kept = scores > -torch.inf
+        """Record `scores` as they left the stage. One that reshapes removes nothing, and sets the
+        distribution under which the mass of the filters after it is measured."""
         if not filters:
             self._reshaped = scores
-            self._add(name, kept.sum(), self._mass, kept[self.top])
+            self._add(name, self.count)
             return
         if self._reshaped is not None:
             self._weights, self._reshaped = self._reshaped.softmax(0), None
             self._before = self._mass
+        kept = scores > -torch.inf
         self._mass = self._before * self._weights.dot(kept.to(self._weights.dtype)).clamp(max=1)
-        self._add(name, kept.sum(), self._mass, kept[self.top])
+        self._alive = kept[self.raw.top]
+        self._add(name, int(kept.sum()))
 
     def note_greedy(self, chosen: torch.Tensor) -> None:
         """Record that one candidate was taken; its mass is under the raw distribution."""
-        self._add("greedy", torch.ones_like(chosen), self.probabilities[chosen], self.top == chosen)
+        self._mass, self._alive = self.raw.probabilities[chosen], self.raw.top == chosen
+        self._add("greedy", 1)
 
-    def _add(self, name: str, count: torch.Tensor, mass: torch.Tensor, alive: torch.Tensor) -> None:
+    def _add(self, name: str, count: int) -> None:
         self.names.append(name)
-        self.numbers += [count.double(), mass.double()]
-        self.alive.append(alive)
+        self.counts.append(count)
+        self.masses.append(self._mass)
+        self.alive.append(self._alive)
 
 
 def only(scores: torch.Tensor, chosen: torch.Tensor) -> Survivors:
@@ -173,71 +211,68 @@ def only(scores: torch.Tensor, chosen: torch.Tensor) -> Survivors:
 
 def _parts(trail: _Trail, survivors: Survivors, chosen: torch.Tensor) -> dict[str, torch.Tensor]:
     """Everything recorded, as one-dimensional tensors on the device; row 0 is the chosen token."""
-    raw, logsumexp = trail.raw, trail.logsumexp
+    raw = trail.raw
     live = survivors.scores if survivors.beyond else survivors.head
     processed = (live.double() - survivors.log_z).exp()
-    rows = torch.cat([chosen[None], trail.top])
-    scalars = {
-        "rank": _rank(trail, chosen),
-        "logsumexp": logsumexp,
-        "raw_entropy": trail.entropy() / math.log(2),
-        "processed_entropy": -torch.xlogy(processed, processed).sum() / math.log(2),
-        "possible": logsumexp if trail.names else (raw > -torch.inf).sum(),
-    }
-    return {name: scalar[None] for name, scalar in scalars.items()} | {
-        "stages": torch.stack(trail.numbers) if trail.numbers else raw.new_empty(0),
-        "alive": torch.cat(trail.alive) if trail.alive else raw.new_empty(0),
+    rows = torch.cat([chosen[None], raw.top])
+    return {
+        "raw_entropy": trail.entropy()[None],
+        "processed_entropy": -torch.xlogy(processed, processed).sum(0, keepdim=True),
         "ids": rows,
-        "raw_logprobs": raw[rows] - logsumexp,
+        "raw_logits": raw.logits[rows],
+        "raw_logprobs": raw.logprobs[rows],
         "processed": (survivors.scores[rows].double() - survivors.log_z).exp(),
+        **{f"mass {i}": mass[None] for i, mass in enumerate(trail.masses)},
+        **{f"alive {i}": alive for i, alive in enumerate(trail.alive)},
     }
 
 
-def _rank(trail: _Trail, chosen: torch.Tensor) -> torch.Tensor:
+def _rank(raw: RawRow, host: dict[str, list[float]]) -> int:
     """1 for the most probable, ties by id; read off the top where the chosen one is among it."""
-    place = (trail.top == chosen).nonzero()
-    if len(place):
-        return place[0, 0] + 1
-    raw = trail.raw
-    return (raw > raw[chosen]).sum() + (raw[:chosen] == raw[chosen]).sum() + 1
+    chosen, *top = host["ids"]
+    if chosen in top:
+        return top.index(chosen) + 1
+    logits, place = raw.logits, int(chosen)
+    above, tied_before = logits > logits[place], logits[:place] == logits[place]
+    return int(above.sum() + tied_before.sum()) + 1
 
 
 def _to_host(parts: dict[str, torch.Tensor]) -> dict[str, list[float]]:
-    """All parts in one copy; fp64 holds ids, counts and fp32 numbers exactly."""
-    values = iter(torch.cat([part.double() for part in parts.values()]).tolist())
+    """All parts in one copy; joined they are fp64, which holds ids and fp32 numbers exactly."""
+    values = iter(torch.cat(list(parts.values())).tolist())
     return {name: list(islice(values, len(part))) for name, part in parts.items()}
 
 
-def _choice(host: dict[str, list[float]], names: list[str]) -> Choice:
+def _choice(host: dict[str, list[float]], trail: _Trail) -> Choice:
     stages = tuple(
-        StageRecord(name, int(kept), _short(mass))
-        for name, kept, mass in zip(names, host["stages"][::2], host["stages"][1::2], strict=True)
+        StageRecord(name, count, _short(host[f"mass {i}"][0]))
+        for i, (name, count) in enumerate(zip(trail.names, trail.counts, strict=True))
     )
     return Choice(
         id=int(host["ids"][0]),
-        raw_rank=int(host["rank"][0]),
+        raw_rank=_rank(trail.raw, host),
         raw_logprob=_short(min(0.0, host["raw_logprobs"][0])),
         processed_probability=_short(host["processed"][0]),
-        logsumexp=_short(host["logsumexp"][0]),
-        raw_entropy_bits=_short(max(0.0, host["raw_entropy"][0])),
-        processed_entropy_bits=_short(max(0.0, host["processed_entropy"][0])),
-        kept_count=stages[-1].kept_count if stages else int(host["possible"][0]),
+        logsumexp=_short(host["raw_logits"][0] - host["raw_logprobs"][0]),
+        raw_entropy_bits=_short(max(0.0, host["raw_entropy"][0] / _NAT_BITS)),
+        processed_entropy_bits=_short(max(0.0, host["processed_entropy"][0] / _NAT_BITS)),
+        kept_count=trail.count,
         kept_mass=stages[-1].kept_mass if stages else 1.0,
         stages=stages,
-        candidates=_candidates(host, names),
+        candidates=_candidates(host, trail.names),
     )
 
 
 def _candidates(host: dict[str, list[float]], names: list[str]) -> Candidates:
     """The top candidates that are possible at all, and the chosen one where it is not among them."""
-    ids, logprobs, alive = host["ids"], host["raw_logprobs"], host["alive"]
+    ids, logprobs = host["ids"], host["raw_logprobs"]
+    alive = [host[f"alive {i}"] for i in range(len(names))]
     shown = [i for i in range(1, len(ids)) if math.isfinite(logprobs[i])]
     if ids[0] not in ids[1:]:
         shown.append(0)
     removed: list[str | None] = [None] * len(ids)
     for i in range(1, len(ids)):
-        at_each_stage = alive[i - 1 :: len(ids) - 1]
-        removed[i] = next((name for name, kept in zip(names, at_each_stage, strict=True) if not kept), None)
+        removed[i] = next((name for name, kept in zip(names, alive, strict=True) if not kept[i - 1]), None)
     return Candidates(
         [int(ids[i]) for i in shown],
         [_short(min(0.0, logprobs[i])) for i in shown],

@@ -44,7 +44,7 @@ def prefill_curve(
     yield from places.measure(once, repeats)
     shape = cost_shape(model)
     points = places.points()
-    curve = quadratic_fit([(point.n, s) for point in points for s in point.seconds])
+    curve = quadratic_fit([(point.n, min(point.seconds)) for point in points])
     yield PrefillCurve(
         conditions=trial.conditions(),
         points=points,

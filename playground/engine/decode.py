@@ -19,7 +19,7 @@ from playground.core.events import Event, Failed, Finished, FinishReason, Prefil
 from playground.core.request import Request
 from playground.engine.cache import measure, repeat_rows, tokens_held
 from playground.engine.callbacks import Callbacks
-from playground.engine.choice import Choice, choose
+from playground.engine.choice import Choice, RawRow, choose, raw_rows
 from playground.engine.clock import Clock
 from playground.engine.live import Live, LiveLane, open_lane
 from playground.engine.model import LoadedModel
@@ -239,20 +239,21 @@ class _Loop:
     def _choices(self) -> list[tuple[Choice, float | None]]:
         logits = self.live.logits
         assert logits is not None
-        choices = [self._choice(row, lane) for row, lane in zip(logits, self.live.lanes, strict=True)]
+        rows = raw_rows(logits, self.request.top_n)
+        choices = [self._choice(row, lane) for row, lane in zip(rows, self.live.lanes, strict=True)]
         if self.callbacks:
             self.live.processed = torch.stack([scores for _, _, scores in choices])
         return [(choice, draw) for choice, draw, _ in choices]
 
-    def _choice(self, row: torch.Tensor, lane: LiveLane) -> tuple[Choice, float | None, torch.Tensor]:
+    def _choice(self, row: RawRow, lane: LiveLane) -> tuple[Choice, float | None, torch.Tensor]:
         draw = None
         if not lane.decoding.greedy:
             assert lane.decoding.seed is not None
             draw = uniform(lane.decoding.seed, self._first_step() + lane.steps)
         penalised = lane.decoding.repetition_penalty != 1
         seen = (*self.live.prompt_ids, *lane.ids) if penalised else ()
-        ids = torch.tensor(seen, dtype=torch.long, device=row.device)
-        choice, scores = choose(row, ids, lane.stages, draw, self.request.top_n)
+        ids = torch.tensor(seen, dtype=torch.long, device=row.logits.device)
+        choice, scores = choose(row, ids, lane.stages, draw)
         return choice, draw, scores
 
     def _first_step(self) -> int:

@@ -92,7 +92,9 @@ class LeanStep:
 
     def _normed(self, hidden: Tensor, weight: Tensor) -> Tensor:
         """Root-mean-square norm in fp32 (Zhang and Sennrich 2019, arXiv:1910.07467)."""
-        wide = hidden.float()
+        if hidden.dtype == torch.float32:
+            return functional.rms_norm(hidden, (hidden.shape[-1],), weight, self._epsilon)
+        wide = hidden.float()  # 16-bit models round before the weight, as the library does
         scaled = wide * wide.square().mean(-1, keepdim=True).add_(self._epsilon).rsqrt_()
         return weight * scaled.to(hidden.dtype)
 

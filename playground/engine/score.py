@@ -173,7 +173,7 @@ def _counted(raw: torch.Tensor, targets: list[int], top: int) -> list[_Row]:
             "The text could not be scored: the model's logits are not numbers; nothing was changed."
         )
     rank = 1 + (raw > own).sum(1) + _ties_before(raw, own, target)
-    ids = torch.stack([highest(row, top) for row in raw])
+    ids = highest(raw, top)
     parts = [
         rank[:, None], own - logsumexp, _entropy(raw, logsumexp)[:, None] / math.log(2),
         ids, raw.gather(1, ids) - logsumexp,

@@ -134,7 +134,7 @@ def _shown(seen: list[_Level], top_n: int) -> torch.Tensor:
     """Ids of the rows: the highest before the stages and after them, by raw score, ties by id."""
     among = torch.zeros_like(seen[0].kept)
     for level in (seen[0], seen[-1]) if top_n else ():
-        best = highest(level.scores, top_n)
+        best = highest(level.scores[None], top_n)[0]
         among[best[level.kept[best]]] = True
     return ranked(seen[0].scores, among)[1]
 

@@ -50,7 +50,7 @@ def build(
         endpoints.register(demo, service)  # first, so that no handler of the page takes one of their names
         who = gr.Textbox(visible=False)
         language = _header(words)
-        with gr.Tabs(selected="playground", elem_id="tabs") as tabs:
+        with gr.Tabs(selected="playground", elem_id="tabs", overflow_behavior="wrap") as tabs:
             with words.make(gr.Tab, {"label": "page.tab_playground"}, id="playground"):
                 playground = playground_tab(words, service, who, single)
             with words.make(gr.Tab, {"label": "page.tab_compare"}, id="compare"):

@@ -53,10 +53,10 @@ def build_race(
         with gr.Column(elem_classes=["card"], elem_id="race-controls"):
             prompt, new_tokens, start, stop = _asking(words)
         live = stage("race", "stage-race")
-        recheck = build_recheck(words, who, model, experiments or Experiments(service))
         with gr.Column(elem_classes=["card"], elem_id="race-figures"):
             before, count = _lengths(words)
             figures = stage("work", "stage-work")
+        recheck = build_recheck(words, who, model, experiments or Experiments(service))
     asked = [model, prompt, new_tokens, who]
     start.click(_race(service), asked, live, js=WHO, **LIVE)
     stop.click(lambda by: service.stop(read_tab(by), PLACE), who, None, js=WHO, queue=False, **PRIVATE)

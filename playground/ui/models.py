@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from playground.backends.protocol import Backend, BackendError
 from playground.core.refusal import Refused
+from playground.core.request import ModelFacts
 from playground.engine.progress import CannotLoad, Progress, Report
 
 Loader = Callable[[str, Report], Backend]
@@ -74,6 +75,13 @@ class Models:
         if place is None or not place.future.done() or place.failed:
             return None
         return place.future.result()
+
+    def maker_of(self, facts: ModelFacts) -> Backend | None:
+        """The loaded backend with these facts, under whatever name it was asked for; None where it is gone."""
+        with self._lock:
+            names = list(self._places)
+        backends = (self.loaded(name) for name in names)
+        return next((backend for backend in backends if backend and backend.facts() == facts), None)
 
     def _place(self, name: str) -> _Place:
         if name not in self.offered and not self.open_names:

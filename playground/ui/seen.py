@@ -36,7 +36,7 @@ def look_at(service: Service, run: Run | None, model: str | None) -> Seen | None
     """The run if it has read its prompt, else the model with no token; None where neither is there."""
     if run is not None and run.started is not None:
         facts = run.started.model
-        backend = _backend_of(service, facts, model)
+        backend = service.models.maker_of(facts)
         spec = _spec(backend, facts)
         held = holding(run, spec)
         if held is not None:
@@ -49,15 +49,6 @@ def look_at(service: Service, run: Run | None, model: str | None) -> Seen | None
     facts = backend.facts()
     spec = _spec(backend, facts)
     return Seen(empty(facts, spec), spec)
-
-
-def _backend_of(service: Service, facts: ModelFacts, picked: str | None) -> Backend | None:
-    """The loaded model that made a run; it may have been asked for under another name than its own."""
-    for name in (facts.name, picked, service.models.default):
-        backend = service.models.loaded(name) if name else None
-        if backend is not None and backend.facts() == facts:
-            return backend
-    return None
 
 
 def _spec(backend: Backend | None, facts: ModelFacts) -> CacheSpec | None:

@@ -38,10 +38,15 @@ class KvTab:
             section.follow(shown, language, who)
 
 
+def _sections() -> Any:
+    # "wrap" never folds a section into a menu; the style sheet makes it one row that scrolls
+    return gr.Tabs(selected="memory", elem_id="kv-sections", overflow_behavior="wrap")
+
+
 def kv_tab(words: Words, service: Service, who: Any, model: Any, tab: Any) -> KvTab:
     """Build the tab inside the current `gr.Tab`, which is `tab`."""
     experiments = Experiments(service)
-    with gr.Column(elem_id="kv"), gr.Tabs(selected="memory", elem_id="kv-sections"):
+    with gr.Column(elem_id="kv"), _sections():
         with words.make(gr.Tab, {"label": "kv.section_memory"}, id="memory") as shown:
             memory = build_memory(words, service, who, model)
         with words.make(gr.Tab, {"label": "kv.section_calculator"}, id="calculator") as calculating:

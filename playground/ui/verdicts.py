@@ -20,9 +20,11 @@ def judged(models: Models, run: Run, measure: bool = False) -> tuple[Phases, Dev
 
     `measure` measures a device that is not.
     """
-    backend = _maker_of(models, run)
-    device = _rates(backend, measure) if backend is not None else None
-    return phases(run, backend.cost_shape() if backend is not None else None, device), device
+    backend = models.maker_of(run.started.model) if run.started is not None else None
+    if not isinstance(backend, Measurer):
+        return phases(run), None
+    device = _rates(backend, measure)
+    return phases(run, backend.cost_shape(), device), device
 
 
 def verdict_packet(models: Models, run: Run) -> Packet | None:
@@ -34,18 +36,6 @@ def verdict_packet(models: Models, run: Run) -> Packet | None:
     if decode is None or decode.cost is None or decode.verdict is None or device is None:
         return None
     return cost_packet(run.id, len(run.events), decode, device)
-
-
-def _maker_of(models: Models, run: Run) -> Measurer | None:
-    """The loaded model that made the run, where it can be measured; None where it is gone."""
-    if run.started is None:
-        return None
-    made_by = run.started.model
-    backend = models.loaded(made_by.name)
-    if backend is None or not isinstance(backend, Measurer):
-        return None
-    facts = backend.facts()
-    return backend if (facts.dtype, facts.device) == (made_by.dtype, made_by.device) else None
 
 
 def _rates(backend: Measurer, measure: bool) -> Device | None:

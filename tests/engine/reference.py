@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from playground.core.decoding import Decoding
+from playground.engine.choice import Choice, choose, raw_rows
+from playground.engine.pipeline import SamplingStage
 
 NEVER = 10**6
 """As a stop token: no model here has it."""
@@ -52,3 +54,10 @@ def landed(row: torch.Tensor, draw: float) -> tuple[int, float]:
     cumulative = shares.cumsum(0)
     place = int((cumulative <= draw).sum().clamp(max=int((shares > 0).sum()) - 1))
     return int(order[place]), float((cumulative[shares > 0] - draw).abs().min())
+
+
+def choose_from(
+    row: torch.Tensor, ids: torch.Tensor, stages: tuple[SamplingStage, ...], draw: float | None, top_n: int
+) -> tuple[Choice, torch.Tensor]:
+    """`choose` for one row of logits (vocabulary,), as the loop does it for a lane."""
+    return choose(raw_rows(row[None], top_n)[0], ids, stages, draw)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from playground.core.decoding import Decoding
 from playground.core.stages import ORDERS
-from playground.engine.choice import BrokenLogits, choose, pick, survive
+from playground.engine.choice import BrokenLogits, pick, survive
 from playground.engine.filters import TopP
 from playground.engine.pipeline import build, highest, ranked
+from tests.engine.reference import choose_from
 
 NO_IDS = torch.tensor([], dtype=torch.long)
 
@@ -52,7 +53,7 @@ def test_ties_are_ranked_by_id() -> None:
     row = torch.tensor([1.0, 3.0, 3.0, 2.0, 3.0])
     values, ids = ranked(row, row > 1)
     assert ids.tolist() == [1, 2, 4, 3] and values.tolist() == [3.0, 3.0, 3.0, 2.0]
-    assert highest(row, 4).tolist() == [1, 2, 4, 3] and highest(row, 2).tolist() == [1, 2]
+    assert highest(row[None], 4)[0].tolist() == [1, 2, 4, 3] and highest(row[None], 2)[0].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_draws_follow_the_distribution_beyond_the_head_too(size: int) -> None:
 
 def test_the_record_of_a_choice() -> None:
     row = log(0.4, 0.3, 0.2, 0.1)
-    choice, scores = choose(row, NO_IDS, build(Decoding(temperature=1.0, top_k=3, top_p=0.7), 0), 0.9, 4)
+    choice, scores = choose_from(row, NO_IDS, build(Decoding(temperature=1.0, top_k=3, top_p=0.7), 0), 0.9, 4)
     assert (choice.id, choice.raw_rank, choice.kept_count) == (1, 2, 2)
     assert choice.processed_probability == pytest.approx(3 / 7)
     assert choice.kept_mass == pytest.approx(0.7)
@@ -96,7 +97,7 @@ def test_the_record_of_a_choice() -> None:
 
 def test_mass_is_measured_after_temperature_and_before_filters() -> None:
     row = log(0.6, 0.3, 0.1)
-    choice, _ = choose(row, NO_IDS, build(Decoding(temperature=2.0, top_k=2, top_p=1.0), 0), 0.1, 3)
+    choice, _ = choose_from(row, NO_IDS, build(Decoding(temperature=2.0, top_k=2, top_p=1.0), 0), 0.1, 3)
     warm = (row / 2).softmax(0)
     assert choice.kept_mass == pytest.approx(float(warm[0] + warm[1]))
 
@@ -105,12 +106,12 @@ def test_mass_is_what_the_chain_has_left_in_any_order() -> None:
     """Filters act on the model's own probabilities where temperature comes last, as in llama.cpp."""
     row = log(0.6, 0.3, 0.1)
     cold = Decoding(temperature=0.25, top_k=2, top_p=1.0, order=ORDERS["llama.cpp"])
-    choice, scores = choose(row, NO_IDS, build(cold, 0), 0.1, 3)
+    choice, scores = choose_from(row, NO_IDS, build(cold, 0), 0.1, 3)
     assert [(s.name, s.kept_count) for s in choice.stages] == [("top_k", 2), ("temperature", 2)]
     assert [s.kept_mass for s in choice.stages] == pytest.approx([0.9, 0.9]) and choice.kept_mass < 0.91
     assert choice.candidates.removed_by == [None, None, "top_k"]
     between = replace(cold, top_p=0.5, order=("top_k", "temperature", "top_p"))
-    choice, _ = choose(row, NO_IDS, build(between, 0), 0.1, 3)
+    choice, _ = choose_from(row, NO_IDS, build(between, 0), 0.1, 3)
     sharp = 0.6**4 / (0.6**4 + 0.3**4)  # what top-p keeps of the two
     assert [s.kept_mass for s in choice.stages] == pytest.approx([0.9, 0.9, 0.9 * sharp])
     assert torch.equal(scores.isfinite(), torch.tensor([True, True, False]))
@@ -120,7 +121,7 @@ def test_the_order_decides_what_is_kept() -> None:
     row = log(0.5, 0.3, 0.2)
     hot = Decoding(temperature=10.0, top_p=0.75)
     kept = [
-        choose(row, NO_IDS, build(replace(hot, order=order), 0), 0.0, 3)[0].kept_count
+        choose_from(row, NO_IDS, build(replace(hot, order=order), 0), 0.0, 3)[0].kept_count
         for order in ORDERS.values()
     ]
     assert kept == [3, 2]
@@ -129,32 +130,32 @@ def test_the_order_decides_what_is_kept() -> None:
 @pytest.mark.parametrize("temperature", [1e-40, 1e-30, 1e-3, 100.0])
 def test_no_temperature_breaks_the_numbers(temperature: float) -> None:
     row = torch.tensor([40.0, 39.0, -300.0])
-    choice, scores = choose(row, NO_IDS, build(Decoding(temperature=temperature, top_p=1.0), 0), 0.3, 3)
+    choice, scores = choose_from(row, NO_IDS, build(Decoding(temperature=temperature, top_p=1.0), 0), 0.3, 3)
     assert not scores.isnan().any() and math.isfinite(choice.processed_entropy_bits)
     assert choice.id == 0 and (choice.processed_probability == 1) == (temperature < 0.1)
 
 
 def test_impossible_logits_do_not_break_the_record() -> None:
     row = torch.tensor([0.0, -torch.inf, 1.0, -torch.inf])
-    choice, _ = choose(row, NO_IDS, (), None, 2)
+    choice, _ = choose_from(row, NO_IDS, (), None, 2)
     assert choice.id == 2 and choice.kept_count == 1 and math.isfinite(choice.raw_entropy_bits)
-    assert choose(row, NO_IDS, (), 0.5, 4)[0].candidates.ids == [2, 0]
+    assert choose_from(row, NO_IDS, (), 0.5, 4)[0].candidates.ids == [2, 0]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_logits_that_are_not_numbers_are_refused(bad: float) -> None:
     with pytest.raises(BrokenLogits):
-        choose(torch.tensor([0.0, bad, 1.0]), NO_IDS, (), 0.5, 2)
+        choose_from(torch.tensor([0.0, bad, 1.0]), NO_IDS, (), 0.5, 2)
     with pytest.raises(BrokenLogits):
-        choose(torch.full((3,), -torch.inf), NO_IDS, (), None, 2)
+        choose_from(torch.full((3,), -torch.inf), NO_IDS, (), None, 2)
 
 
 def test_ties_at_the_edge_of_the_shown_go_to_the_lowest_ids() -> None:
     row = torch.zeros(5000)
     row[4000] = 1.0
-    assert highest(row, 4).tolist() == [4000, 0, 1, 2]
+    assert highest(row[None], 4)[0].tolist() == [4000, 0, 1, 2]
     row[4000], row[7] = 50.0, -1.0  # few near the best: left to topk
-    assert highest(row, 9).tolist() == [4000, 0, 1, 2, 3, 4, 5, 6, 8]
+    assert highest(row[None], 9)[0].tolist() == [4000, 0, 1, 2, 3, 4, 5, 6, 8]
 
 
 @settings(max_examples=40, deadline=None)
@@ -165,7 +166,10 @@ def test_the_shown_are_the_head_of_a_full_sort(seed: int, scale: float, count: i
     row = (
         (torch.randn(9000, generator=torch.Generator().manual_seed(seed)) * scale).to(torch.bfloat16).float()
     )
-    assert highest(row, count).tolist() == row.sort(descending=True, stable=True).indices[:count].tolist()
+    assert (
+        highest(row[None], count)[0].tolist()
+        == row.sort(descending=True, stable=True).indices[:count].tolist()
+    )
 
 
 def test_a_draw_at_the_top_edge_beyond_a_head_that_holds_everything() -> None:

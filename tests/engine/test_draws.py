@@ -14,10 +14,11 @@ from playground.core.draws import uniform
 from playground.core.request import Request
 from playground.core.run import Run, fold
 from playground.core.stages import ORDERS
-from playground.engine.choice import choose, pick, survive
+from playground.engine.choice import pick, survive
 from playground.engine.decode import stream
 from playground.engine.model import LoadedModel
 from playground.engine.pipeline import build, walk
+from tests.engine.reference import choose_from
 
 DRAWS, STEP = 2000, 7
 NO_IDS = torch.tensor([], dtype=torch.long)
@@ -117,7 +118,7 @@ def test_the_record_names_the_probability_of_the_draw() -> None:
     raw, decoding = row(400), SETTINGS["T 0.7, top-p 0.9"]
     expected = processed(raw, decoding).double().softmax(0)
     for seed in range(50):
-        choice, _ = choose(raw, NO_IDS, build(decoding, 0), uniform(seed, STEP), 5)
+        choice, _ = choose_from(raw, NO_IDS, build(decoding, 0), uniform(seed, STEP), 5)
         assert choice.processed_probability == pytest.approx(float(expected[choice.id]), rel=1e-6)
 
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from playground.core.decoding import GREEDY, Decoding, InvalidSetting
 from playground.core.stages import ORDERS, STAGE_ORDER
 from playground.core.waterfall import StageEffect, Waterfall, WaterfallRow
-from playground.engine.choice import BrokenLogits, choose
+from playground.engine.choice import BrokenLogits
 from playground.engine.pipeline import build
 from playground.engine.waterfall import waterfall
+from tests.engine.reference import choose_from
 
 PLAIN = Decoding(temperature=1.0, top_p=1.0)
 ALL_ON = Decoding(
@@ -131,7 +132,7 @@ def test_the_waterfall_is_what_was_drawn_from(
     row = torch.randn(300, generator=torch.Generator().manual_seed(seed)) * scale
     ids = torch.tensor([5, 7, 7, 299])
     decoding = replace(ALL_ON, order=order, temperature=0.0 if greedy else 1.3)
-    choice, scores = choose(row, ids, build(decoding, 2), None if greedy else 0.3, 300)
+    choice, scores = choose_from(row, ids, build(decoding, 2), None if greedy else 0.3, 300)
     found = waterfall(row, ids.tolist(), decoding, prompt_tokens=2, top_n=300)
     processed = scores.double().softmax(0)
     assert len(found.rows) == 300
