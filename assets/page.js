@@ -135,6 +135,11 @@ export async function adapt({ element, trigger, layout }) {
   };
 }
 
+// A row of tabs that scrolls shows the one that was pressed, and its neighbours.
+document.addEventListener("click", (event) => {
+  event.target.closest?.("[role='tab']")?.scrollIntoView({ block: "nearest", inline: "center", behavior: still() ? "auto" : "smooth" });
+});
+
 // On a phone the stage lies below the controls: a run that was asked for is scrolled to, once.
 const ONE_COLUMN = 700;
 let asked = false;

@@ -172,7 +172,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > CONFIG_LIMIT_BYTES:
             raise ValueError("too long")
-        read = json.loads(file.read_text(encoding="utf-8"))
+        read = json.loads(file.read_text(encoding="utf-8-sig"))  # some editors begin with a mark
     except (OSError, ValueError, RecursionError) as error:
         raise UnknownConfig(f"{file.name!r} cannot be read as JSON; give a model's config.json.") from error
     if not isinstance(read, dict):

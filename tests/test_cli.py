@@ -372,6 +372,11 @@ def test_kv_takes_an_explicit_head_dim(first_token, config) -> None:
     assert first_token("kv", config, "--json").json["bytes_per_token"] == 114_688
 
 
+def test_kv_reads_a_file_that_begins_with_a_byte_order_mark(first_token, config) -> None:
+    config.write_text(json.dumps(LLAMA_8B), encoding="utf-8-sig")
+    assert first_token("kv", config, "--json").json["bytes_per_token"] == 131_072
+
+
 def test_kv_writes_the_units_of_the_page(first_token, config) -> None:
     """Case 39: KiB, MiB and GiB, beside exact bytes."""
     out = first_token("kv", config.parent).out

@@ -22,6 +22,7 @@ export class RaceLayout {
     this.meter = box("ft-meter ft-race-meter", make("i"));
     this.meter.setAttribute("role", "progressbar");
     this.meter.setAttribute("aria-label", words.say("race.progress"));
+    this.head = box("ft-card ft-race-lead", this.lead.node, this.meter);
     this.notes = make("div", "ft-notes");
     this.error = make("p", "ft-error");
     this.error.setAttribute("role", "alert");
@@ -32,7 +33,7 @@ export class RaceLayout {
     triangle.append(make("h2", "ft-title", words.say("race.triangle")), this.work.node);
     this.cards = box("ft-race-cards",
       box("ft-race-sides", ...this.sides.map((side) => side.node)), this.times.node, triangle);
-    this.node = box("ft-race", this.banner.node, box("ft-race-lead", this.lead.node, this.meter), this.error, this.notes, this.cards);
+    this.node = box("ft-race", this.banner.node, this.head, this.error, this.notes, this.cards);
     this.reset();
   }
 
@@ -81,7 +82,9 @@ export class RaceLayout {
   #lead(race, begun) {
     const most = race.most;
     const n = race.ticks.length;
-    this.meter.classList.toggle("ft-on", begun && !race.done);
+    this.head.dataset.state = begun ? "begun" : "waiting";
+    this.meter.hidden = !begun;
+    this.meter.classList.toggle("ft-on", begun);
     this.meter.firstChild.style.transform = `scaleX(${most ? Math.min(1, n / most) : 0})`;
     this.meter.setAttribute("aria-valuenow", String(n));
     this.meter.setAttribute("aria-valuemax", String(most));

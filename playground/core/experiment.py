@@ -85,8 +85,9 @@ SENTENCES: dict[str, str] = {
 class PrefillCurve:
     """Prefill time against prompt length: `points[i].n` are tokens, `costs[i]` its arithmetic.
 
-    `costs` is empty where the model's shape is not known. `curve` splits the times into constant, linear
-    and quadratic part, and `fitted` tells whether the last can be told apart. `crossover_tokens` is where
+    `costs` is empty where the model's shape is not known. `curve` splits the time into constant, linear
+    and quadratic part, through the fastest measurement of each length (whatever else runs on a machine
+    only adds), and `fitted` tells whether the last can be told apart. `crossover_tokens` is where
     attention takes as many operations as everything else, None where it never does.
     """
 

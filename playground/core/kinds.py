@@ -21,6 +21,8 @@ _NAMES = {
 _FULL_EVERY = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "cohere2": 4, "gpt_oss": 2}
 """Families whose configs may leave out `layer_types`: one layer in so many has full attention."""
 
+_LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+
 ALL_STATE = {"mamba", "mamba2", "falcon_mamba"}
 """Families of which no layer attends."""
 
@@ -30,6 +32,7 @@ def layer_kinds(config: Config) -> list[str]:
 
     Raises `UnknownShape`.
     """
+    count_if_any(config, *_LAYERS)  # a number of layers that cannot be one is refused beside a list, too
     listed = _listed(config)
     if listed is not None:
         return listed
@@ -38,7 +41,7 @@ def layer_kinds(config: Config) -> list[str]:
 
 
 def _layer_count(config: Config) -> int:
-    layers = count(config, "num_hidden_layers", "n_layer", "num_layers", "n_layers")
+    layers = count(config, *_LAYERS)
     if layers > LAYERS_LIMIT:
         raise UnknownShape(f"num_hidden_layers must be at most {LAYERS_LIMIT:,} in this config.")
     return 2 * layers if family(config) == "longcat_flash" else layers  # two attentions in each

@@ -97,8 +97,8 @@ def cache_spec(config: Config, dtype: str | None = None) -> CacheSpec:
     outer, config = config, text_config(config)
     layers = layer_specs(config)
     heads = query_heads(config) if any(layer.kv_heads for layer in layers) else None
-    named = (dtype, *(c.get(key) for c in (config, outer) for key in ("dtype", "torch_dtype")))
-    return CacheSpec(layers, heads, _dtype_name(next(filter(None, named), None)))
+    named = (c.get(key) for c in (config, outer) for key in ("dtype", "torch_dtype"))
+    return CacheSpec(layers, heads, _dtype_name(next(filter(None, named), None) if dtype is None else dtype))
 
 
 def _with_kv_heads(layer: LayerSpec, kv_heads: int) -> LayerSpec:
@@ -113,7 +113,7 @@ def _with_kv_heads(layer: LayerSpec, kv_heads: int) -> LayerSpec:
 
 
 def _dtype_name(dtype: object) -> str:
-    name = str(dtype or "bfloat16").removeprefix("torch.")
+    name = "bfloat16" if dtype is None else str(dtype).removeprefix("torch.")
     if name not in FORMATS:
         raise UnknownShape(f"dtype {name[:60]!r} is not known; use one of {', '.join(FORMATS)}.")
     return name

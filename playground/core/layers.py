@@ -75,13 +75,20 @@ def layer_specs(config: Config) -> tuple[LayerSpec, ...]:
         raise UnknownShape(f"num_hidden_layers must be at most {LAYERS_LIMIT:,} in this config.")
     own, same = part(config, "per_layer_config"), cache(lambda kind: _layer(config, kind))
     changed = {int(place): dict(changes) for place, changes in own.items() if _is_place(place, changes)}
-    shared = count_if_any(config, "num_kv_shared_layers") if config.get("num_kv_shared_layers") else None
-    attending = len(kinds) - (shared or 0)
+    attending = len(kinds) - _shared_layers(config, len(kinds))
     return tuple(
         LayerSpec("none") if i >= attending
         else _layer({**config, **changed[i]}, kind) if i in changed else same(kind)
         for i, kind in enumerate(kinds)
     )  # fmt: skip
+
+
+def _shared_layers(config: Config, layers: int) -> int:
+    """Layers at the end that read the cache of an earlier one and keep nothing."""
+    shared = count_if_any(config, "num_kv_shared_layers") if config.get("num_kv_shared_layers") else None
+    if shared is not None and shared >= layers:
+        raise UnknownShape("num_kv_shared_layers must be fewer than all layers in this config.")
+    return shared or 0
 
 
 def _is_place(place: object, changes: object) -> bool:
@@ -148,16 +155,29 @@ def _latent(config: Config, window: int | None) -> dict[str, Any]:
 def _heads(config: Config, kind: str, window: int | None) -> dict[str, Any]:
     """Keys and values a head. An explicit head width wins; hidden size over heads only without one."""
     heads = query_heads(config)
-    dim = next(filter(None, (config.get(name) for name in _dim_names(config, kind))), None)
+    dim = next((config[n] for n in _dim_names(config, kind) if config.get(n) is not None), None)
     if dim is None:
-        dim = count(config, "hidden_size", "n_embd", "d_model") // heads
+        dim = _head_width(config, heads)
     kv_heads = _kv_heads(config, kind, heads)
     if not is_count(kv_heads) or not is_count(dim):
         raise UnknownShape(
             f"num_key_value_heads and head_dim must be whole numbers from 1 to {COUNT_LIMIT:,} in this config."
         )
+    if heads % kv_heads:
+        raise UnknownShape(
+            f"This config has {heads:,} heads over {kv_heads:,} KV heads, which cannot share them evenly."
+        )
     value = count_if_any(config, "v_head_dim")
     return dict(kind=kind, kv_heads=kv_heads, head_dim=dim, window=window, value_dim=value)
+
+
+def _head_width(config: Config, heads: int) -> int:
+    hidden = count(config, "hidden_size", "n_embd", "d_model")
+    if hidden % heads:
+        raise UnknownShape(
+            f"This config has no head_dim, and its width of {hidden:,} is no multiple of its {heads:,} heads."
+        )
+    return hidden // heads
 
 
 def _dim_names(config: Config, kind: str) -> tuple[str, ...]:

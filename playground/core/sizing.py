@@ -42,7 +42,7 @@ def kv_report(
     _require_count("tokens", tokens, TOKENS_LIMIT)
     _require_count("sequences", sequences, SEQUENCES_LIMIT)
     spec = cache_spec(config, dtype)
-    weights_dtype = _weights_dtype(weights_dtype or spec.dtype)
+    weights_dtype = _weights_dtype(spec.dtype if weights_dtype is None else weights_dtype)
     counted = parameter_count(config, spec)
     parameters = parameters if counted is None else counted
     weights = None if parameters is None else FORMATS[weights_dtype].vector_bytes(parameters)

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import torch
 
-from playground.engine.progress import CannotLoad
+from playground.engine.progress import CannotLoad, UnknownChoice
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 SMALL_MODEL_BYTES = 2 * 2**30
@@ -38,7 +38,7 @@ def choose_device(wanted: str = "auto") -> torch.device:
     except RuntimeError:
         device = None
     if device is None or device.type not in ("cpu", "cuda", "mps"):
-        raise CannotLoad(
+        raise UnknownChoice(
             f"Device {wanted!r} is not known; nothing was changed: use auto, cpu, cuda, cuda:N or mps."
         )
     no_cuda = device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
@@ -52,7 +52,7 @@ def choose_device(wanted: str = "auto") -> torch.device:
 def require_dtype(wanted: str) -> None:
     """Refuse a dtype that cannot be asked for."""
     if wanted != "auto" and wanted not in DTYPES:
-        raise CannotLoad(
+        raise UnknownChoice(
             f"dtype {wanted!r} is not known; nothing was changed: use auto, {', '.join(DTYPES)}."
         )
 

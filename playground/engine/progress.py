@@ -30,6 +30,12 @@ class CannotLoad(Refused):
     what to do. Nothing that was running has changed."""
 
 
+class UnknownChoice(CannotLoad):
+    """A device or dtype that is none on any machine."""
+
+    wrong_use = True
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """One step of getting a model ready. Bytes are None where the step has no measure."""

@@ -52,6 +52,8 @@ def encode_prompt(tokenizer: Any, vocabulary: Vocabulary, request: Request) -> P
 def _from_ids(vocabulary: Vocabulary, ids: Sequence[int]) -> Prompt:
     if not ids:
         raise RequestError("The list of prompt ids is empty; give at least one.")
+    if any(type(id) is not int for id in ids):
+        raise RequestError("prompt_ids must be a list of token ids.")
     bad = next((id for id in ids if not 0 <= id < vocabulary.rows), None)
     if bad is not None:
         raise RequestError(f"Token id {bad} is outside this model's vocabulary of {vocabulary.rows:,}.")
@@ -123,8 +125,10 @@ def _tokenize(
     return encoded["input_ids"], encoded["offset_mapping"]
 
 
-def require_text(name: str, text: str) -> None:
+def require_text(name: str, text: object) -> None:
     """Refuse what is too long or no text at all; `name` says what it is."""
+    if not isinstance(text, str):
+        raise RequestError(f"The {name} must be text, not {repr(text)[:60]}.")
     if len(text) > PROMPT_CHARACTERS_LIMIT:
         raise RequestError(
             f"The {name} has {len(text):,} characters; at most {PROMPT_CHARACTERS_LIMIT:,} are read."

@@ -11,6 +11,8 @@ from playground.catalog import KnownConfig
 from playground.core.decoding import InvalidSetting
 
 CHARACTERS_LIMIT = 1_000_000
+BYTE_ORDER_MARK = "\ufeff"
+"""Some editors begin a file with it."""
 
 
 def named_config(name: object) -> KnownConfig:
@@ -27,7 +29,7 @@ def read_config(text: object) -> dict[str, Any]:
     if not isinstance(text, str) or len(text) > CHARACTERS_LIMIT:
         raise InvalidSetting(f"config must be text of at most {CHARACTERS_LIMIT:,} characters.")
     try:
-        found = json.loads(text)
+        found = json.loads(text.removeprefix(BYTE_ORDER_MARK))
     except (ValueError, RecursionError):
         raise InvalidSetting(
             "config begins like JSON and is not; send a config.json's text or a catalog name."

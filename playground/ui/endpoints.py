@@ -22,7 +22,7 @@ from playground.core.scoring import scoring_report
 from playground.core.sizing import kv_report
 from playground.core.stages import STAGE_ORDER, read_order
 from playground.ui.calls import Calls
-from playground.ui.config_text import named_config, read_config
+from playground.ui.config_text import BYTE_ORDER_MARK, named_config, read_config
 from playground.ui.streaming import Service
 
 COMPARE_LANES_LIMIT = 4
@@ -54,7 +54,7 @@ def register(demo: gr.Blocks, service: Service) -> None:
         }  # fmt: skip
         decoding = chosen_decoding(
             strategy, sampling, repetition_penalty=repetition_penalty, seed=seed,
-            max_new_tokens=max_new_tokens, stop=tuple(stop) if isinstance(stop, list) else stop or (),
+            max_new_tokens=max_new_tokens, stop=_stops(stop),
             order=STAGE_ORDER if order is None else read_order(_text("order", order)),
             penalty_scope=penalty_scope,
         )  # fmt: skip
@@ -115,7 +115,7 @@ def kv(
     accelerator: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Bytes of a KV cache: `first-token kv --json`; `config` is a catalog name or the JSON itself."""
-    given = _text("config", config)
+    given = _text("config", config).removeprefix(BYTE_ORDER_MARK)
     known = None if given.lstrip().startswith("{") else named_config(given)
     memory = None if accelerator is None else catalog.accelerator(_text("accelerator", accelerator))
     return kv_report(
@@ -170,6 +170,13 @@ def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidSetting(f"{name} must be text, not {repr(value)[:60]}.")
     return value
+
+
+def _stops(given: object) -> Any:
+    """The stop strings; what is no list is left for `validated` to refuse."""
+    if given is None:
+        return ()
+    return tuple(given) if isinstance(given, list) else given
 
 
 def _ids(given: object) -> tuple[int, ...] | None:

@@ -126,7 +126,9 @@ def layers(report: Report, text: Text) -> Markup:
 def sources(read: Sequence[tuple[str, str, str]], text: Text) -> Markup:
     """Where the figures of the catalog were read, as text and, where it is an address, as a link."""
     items = Markup("").join(
-        Markup("<li><b>{}</b>: {}{}</li>").format(title, _linked(source), f" ({what})" if what else "")
+        Markup("<li><b>{}</b>: {}{}</li>").format(
+            title, _linked(source), f" ({what.replace('`', '')})" if what else ""
+        )
         for title, source, what in read
     )
     quality = Markup('<p class="kv-note">{} {}</p>').format(

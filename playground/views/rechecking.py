@@ -4,19 +4,18 @@ from markupsafe import Markup
 
 from playground.core.experiment import KvRecheck
 from playground.views.cards import emphasised
+from playground.views.figures.numbers import small_text
 from playground.views.measuring import Text
-
-_FIGURES = 2
 
 
 def recheck_line(found: KvRecheck, text: Text) -> Markup:
     """The finding with the largest difference, the positions and the layers, and every layer's difference."""
     said = text[found.sentence].format(
-        differ=_plain(found.largest_difference), largest=_plain(found.largest_value),
+        differ=small_text(found.largest_difference), largest=small_text(found.largest_value),
         positions=f"{found.positions:,}", layers=f"{found.layers:,}",
     )  # fmt: skip
     rows = Markup("").join(
-        Markup('<tr><th scope="row">{}</th><td>{}</td></tr>').format(layer, _plain(difference))
+        Markup('<tr><th scope="row">{}</th><td>{}</td></tr>').format(layer, small_text(difference))
         for layer, difference in enumerate(found.differences)
     )
     return Markup(
@@ -27,11 +26,3 @@ def recheck_line(found: KvRecheck, text: Text) -> Markup:
         found.largest_difference, emphasised(said), text["recheck_layers"], text["recheck_layer"],
         text["recheck_differ"], rows,
     )  # fmt: skip
-
-
-def _plain(value: float) -> str:
-    """Two significant figures, never in exponent form: 0.000031."""
-    if value == 0:
-        return "0"
-    written = f"{value:.{_FIGURES}g}"
-    return written if "e" not in written else f"{float(written):.12f}".rstrip("0").rstrip(".") or written

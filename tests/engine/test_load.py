@@ -314,6 +314,17 @@ def test_a_dtype_that_is_not_known(folder: Folder) -> None:
     assert "'int4'" in refusal(folder(), dtype="int4")
 
 
+@pytest.mark.parametrize(
+    ("options", "wrong_use"),
+    [({"device": "tpu"}, True), ({"dtype": "int4"}, True), ({"device": "cuda:99"}, False)],
+)
+def test_what_no_machine_has_is_wrong_use(folder: Folder, options: dict[str, str], wrong_use: bool) -> None:
+    """A command ends with 2 for the one and with 1 for the other."""
+    with pytest.raises(CannotLoad) as raised:
+        load_model(str(folder()), **options)
+    assert raised.value.wrong_use is wrong_use
+
+
 # GGUF
 
 

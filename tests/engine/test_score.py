@@ -191,6 +191,11 @@ def test_a_stop_is_seen_before_the_next_forward(model: LoadedModel) -> None:
     [
         (Request("hello", chat=False), "", "text to score is empty"),
         (Request("", chat=False), "a", "prompt is empty"),
+        (Request(5, chat=False), "a", "The prompt must be text, not 5"),
+        (Request("hello", chat=False), 5, "The text must be text, not 5"),
+        (Request("hello", system=[]), "a", "The system prompt must be text"),
+        (Request(prompt_ids=("1",)), "a", "prompt_ids must be a list of token ids"),
+        (Request(prompt_ids=(True, 1.5)), "a", "prompt_ids must be a list of token ids"),
         (Request("hello", chat=False), "\ud800", "The text contains half of a surrogate pair"),
         (Request("hello", chat=False), "x" * 400_001, "The text has 400,001 characters"),
         (Request("hello", chat=False), " 😊聪" * 400, "Prompt and text have"),

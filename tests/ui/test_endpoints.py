@@ -77,6 +77,8 @@ def test_kv_of_a_name_and_of_a_config(client: Any) -> None:
         ("/generate", {"prompt": "a", "chat": "no"}, "chat must be true or false"),
         ("/generate", {"prompt": "a", "stop": "END"}, "stop must be a list"),
         ("/generate", {"prompt": "a", "stop": 5}, "stop must be a list"),
+        ("/generate", {"prompt": "a", "stop": {}}, "stop must be a list"),
+        ("/generate", {"prompt": "a", "stop": ""}, "stop must be a list"),
         ("/generate", {"prompt": "a", "stop": [5]}, "stop string must be text"),
         ("/generate", {"prompt": "a", "top_n": 10**6}, "top_n must be"),
         ("/generate", {"prompt": "a", "top_n": "all"}, "top_n must be"),
@@ -96,6 +98,8 @@ def test_kv_of_a_name_and_of_a_config(client: Any) -> None:
         ("/kv", {"config": "{"}, "begins like JSON"),
         ("/kv", {"config": "llama-3.1-8b", "tokens": 0}, "tokens must be"),
         ("/kv", {"config": "llama-3.1-8b", "dtype": "int3"}, "int3"),
+        ("/kv", {"config": "llama-3.1-8b", "dtype": ""}, "dtype '' is not known"),
+        ("/kv", {"config": "llama-3.1-8b", "weights_dtype": ""}, "weights_dtype must be one of"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -111,6 +115,8 @@ def test_an_odd_config_has_a_report(client: Any) -> None:
     config = {"model_type": [], "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
     report = client.predict(config=json.dumps(config), tokens=1, api_name="/kv")
     assert (report["bytes_per_token"], report["weights_bytes"]) == (512, None)
+    marked = "\ufeff" + json.dumps(config)
+    assert client.predict(config=marked, tokens=1, api_name="/kv") == report
 
 
 def test_the_unexpected_is_one_sentence_and_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,6 +14,7 @@ from playground.core.phases import Phases, phases
 from playground.core.request import Request
 from playground.ui.experiments import Done, Experiments
 from playground.ui.kv_ceiling import CeilingSection, build_ceiling, last_run_needs
+from playground.ui.models import Models
 from playground.ui.session import Tab
 from playground.ui.text import LANGUAGES, Words, sections
 from playground.ui.verdicts import judged, verdict_packet
@@ -193,16 +194,12 @@ def test_another_model_of_the_same_name_does_not_judge_the_run() -> None:
     assert verdict_packet(_loaded(_Costed(replace(facts, dtype="bfloat16"))), run) is None
 
 
-def _loaded(backend: Any) -> Any:
-    return _Loaded(backend)
-
-
-class _Loaded:
-    def __init__(self, backend: Any) -> None:
-        self._backend = backend
-
-    def loaded(self, name: str | None) -> Any:
-        return self._backend
+def _loaded(backend: Any) -> Models:
+    """The backend there, under another name than its facts give."""
+    models = Models(lambda name, report: backend, "asked/for")
+    for _ in models.ready():
+        pass
+    return models
 
 
 def test_lanes_say_what_they_give(section: CeilingSection) -> None:

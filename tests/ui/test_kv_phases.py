@@ -124,7 +124,7 @@ def _warmed(times: Any) -> Any:
 
 def test_the_conditions_keep_the_warm_up_apart_and_escape_the_name() -> None:
     line = conditions_line(CONDITIONS, sections("en")["phases"])
-    assert "tests/&lt;b&gt;one&lt;/b&gt;, fp32, a chip, 2 threads" in line
+    assert "tests/&lt;b&gt;one&lt;/b&gt;, fp32, a chip, CPU threads: 2" in line
     assert "Warm-up, left out: 250 ms" in line
 
 

@@ -15,7 +15,7 @@ from playground.ui.sentences import translated
 CHINESE = re.compile("[\u4e00-\u9fff]")
 SHOWN = {
     "InvalidSetting", "RequestError", "BackendError", "CannotLoad", "CannotScore", "Unreachable", "UnknownShape",
-    "UnknownConfig",
+    "UnknownConfig", "UnknownAccelerator", "UnknownChoice", "CannotMeasure",
 }  # fmt: skip
 """Refusals that the page shows; those of files reach the command line alone."""
 

@@ -121,7 +121,7 @@ def test_quantities_carry_their_unit() -> None:
     assert cell_text("flops_per_second", 1.9e11) == "190 GFLOP/s"
     assert power_text(26e9, "B/s") == "26 GB/s"
     assert [figures_text(v) for v in (227.4, 29.81, 1.8712, 0.5)] == ["227", "29.8", "1.87", "0.5"]
-    assert amount(4096, 1, EN) == "4,096 tokens" and amount(4096, 32, EN) == "32 × 4,096 tokens"
+    assert amount(4096, 1, EN) == "4,096 tokens" and amount(4096, 32, EN) == "32\u00a0×\u00a04,096 tokens"
 
 
 def test_the_prefill_curve_names_crossover_and_quadratic_part() -> None:

@@ -16,6 +16,8 @@ from playground.views.figures.numbers import cell_text
 
 V = TypeVar("V")
 
+_QUANTITY = re.compile(r"^([\d.,]+) (%|ms|s|min|h|times|[KMGT]?i?B)$")
+
 ROWS_LIMIT = 5000
 """Of a table: a run has at most as many steps."""
 
@@ -40,10 +42,11 @@ def foot(chart: Chart[V], value: V, text: Text) -> Markup:
 
 
 def emphasised(sentence: str) -> Markup:
-    """The sentence escaped, what stands between `**` in bold."""
+    """The sentence escaped, what stands between `**` in bold; a number in bold stays with its unit."""
     parts = sentence.split("**")
     return Markup("").join(
-        Markup("<b>{}</b>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts)
+        Markup("<b>{}</b>").format(_QUANTITY.sub("\\1\u00a0\\2", part)) if i % 2 else escape(part)
+        for i, part in enumerate(parts)
     )
 
 

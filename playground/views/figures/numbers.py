@@ -22,6 +22,14 @@ def power_text(value: float, unit: str) -> str:
     return f"{figures_text(value / size)} {prefix}{unit}"
 
 
+def small_text(value: float) -> str:
+    """Two significant figures, never in exponent form: 0.000031."""
+    if value == 0:
+        return "0"
+    written = f"{value:.2g}"
+    return written if "e" not in written else f"{float(written):.12f}".rstrip("0").rstrip(".") or written
+
+
 def amount(tokens: int, sequences: int, text: Mapping[str, str]) -> str:
     """`32 × 4,096 tokens`, or `4,096 tokens` of one sequence."""
     key = "amount" if sequences > 1 else "amount_one"

@@ -7,7 +7,7 @@ from playground.core.experiment import OneByOne
 from playground.core.tables import table
 from playground.core.units import seconds_text
 from playground.views.figures.chart import Chart, Text
-from playground.views.figures.numbers import figures_text
+from playground.views.figures.numbers import figures_text, small_text
 from playground.views.figures.palette import Theme, palette
 from playground.views.figures.rows_of_bars import Bar, bars
 
@@ -23,7 +23,7 @@ def sentence(found: OneByOne, text: Text) -> str:
             together=f"{found.prefill_weight_reads:,}", alone=f"{found.one_by_one_weight_reads:,}"
         ),
         text["one_same" if found.same_choice else "one_other"].format(
-            difference=f"{found.max_logit_difference:.2g}"
+            difference=small_text(found.max_logit_difference)
         ),
     ]  # fmt: skip
     return text["join"].join(said)
