@@ -20,7 +20,7 @@ def judged(models: Models, run: Run, measure: bool = False) -> tuple[Phases, Dev
 
     `measure` measures a device that is not.
     """
-    backend = models.maker_of(run.started.model) if run.started is not None else None
+    backend: object = models.maker_of(run.started.model) if run.started is not None else None
     if not isinstance(backend, Measurer):
         return phases(run), None
     device = _rates(backend, measure)
