@@ -73,7 +73,7 @@ def survive(scores: torch.Tensor, count: int | None = None) -> Survivors:
     """The distribution of processed `scores` (vocabulary,), of which `count` are possible, where known."""
     kept = scores > -torch.inf
     beyond = (int(kept.sum()) if count is None else count) > FEW
-    head, order = ranked(scores, scores > scores.max() - NEAR if beyond else kept)
+    head, order = ranked(scores, scores >= scores.max() - NEAR if beyond else kept)
     return Survivors(scores, head, order, log_sum(scores if beyond else head), beyond)
 
 
