@@ -7,10 +7,10 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # A machine under load is no fault: examples are bounded in number, not in time.
-settings.register_profile("first-token", deadline=None)
+settings.register_profile("first-token", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("first-token")
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
