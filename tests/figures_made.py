@@ -45,7 +45,6 @@ from playground.views.figures.phases import PHASES, Phases
 from playground.views.figures.prefill import PREFILL
 from playground.views.figures.roofline import ROOFLINE
 from playground.views.figures.steps import STEPS
-from playground.views.figures.triangle import TRIANGLE, Triangle
 
 HOSTILE = "<img src=x onerror=alert(1)>${alert(2)}{{3}}"
 """A model's name, which is whatever somebody wrote into a file."""
@@ -141,5 +140,4 @@ MADE: dict[str, tuple[Chart[Any], Callable[[], Any]]] = {
             2 << 20, 2 << 20, (), _KINDS,
         ),
     ),
-    "triangle": (TRIANGLE, lambda: Triangle(4, 24)),
 }  # fmt: skip

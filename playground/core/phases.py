@@ -51,11 +51,6 @@ class Phases:
         seconds = [phase.seconds if phase else 0.0 for phase in (self.prefill, self.decode)]
         return seconds[0] / sum(seconds) if sum(seconds) > 0 else None
 
-    @property
-    def decode_share(self) -> float | None:
-        """The rest."""
-        return None if self.prefill_share is None else 1 - self.prefill_share
-
 
 def phases(run: Run, shape: Shape | None = None, device: Device | None = None) -> Phases:
     """The phases of `run`; decode is that of its longest lane, whose steps all lanes shared."""

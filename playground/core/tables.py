@@ -5,10 +5,8 @@ Column names carry their units. Knows the values of `experiment` and nothing tha
 
 import csv
 import io
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from playground.core.cost import Cost
 from playground.core.experiment import (
@@ -48,17 +46,6 @@ _NAMES = {
     Roofline: "roofline", KvRecheck: "kv_recheck", Forecast: "forecast", PeakMemory: "peak_memory",
 }  # fmt: skip
 _VARIED = {PrefillCurve: "prompt_tokens", StepCurve: "context_tokens", LaneCurve: "lanes"}
-
-
-def experiment_json(found: Experiment) -> dict[str, Any]:
-    """`found` as JSON values: its kind, its fields, the origin of each, and its table."""
-    shown = table(found)
-    return {
-        "experiment": _NAMES[type(found)],
-        **json.loads(json.dumps(asdict(found), allow_nan=False)),
-        "origins": origins(found),
-        "table": {"header": list(shown.header), "rows": [list(row) for row in shown.rows]},
-    }
 
 
 def table(found: Experiment) -> Table:

@@ -4,6 +4,7 @@ Bytes are multiples of 1,024 (KiB, MiB, GiB), three significant figures, zeros a
 out. Knows numbers only.
 """
 
+from decimal import ROUND_HALF_UP, Decimal
 from math import floor, log10
 
 BINARY_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
@@ -36,7 +37,7 @@ def seconds_text(seconds: float | None) -> str:
     if seconds >= 1:
         return f"{_three_figures(seconds)} s"
     milliseconds = seconds * 1000
-    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{_three_figures(milliseconds)} ms"
+    return f"{_rounded(milliseconds, 0)} ms" if milliseconds >= 10 else f"{_three_figures(milliseconds)} ms"
 
 
 def probability_text(probability: float) -> str:
@@ -64,6 +65,10 @@ def shares_text(share: float) -> tuple[str, str]:
 
 
 def _three_figures(value: float) -> str:
-    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
-    text = f"{value:,.{digits}f}"
+    text = _rounded(value, 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0)
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _rounded(value: float, digits: int) -> str:
+    """Halves go up, as in the browser: 11.25 MiB is 11.3 MiB in every place."""
+    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,}"

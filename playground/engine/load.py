@@ -64,7 +64,7 @@ def load_model(
         devices.set_threads(settings.from_environment().threads, leave_a_core=leave_a_core)
     module, tokenizer = _read(plan)
     turns = turns_of(str(place))
-    spec = kv_spec(module.config, plan.dtype)
+    spec, step = kv_spec(module.config, plan.dtype), turns.take(lambda: lean_step(module))
     return LoadedModel(
         module=module,
         tokenizer=tokenizer,
@@ -73,7 +73,7 @@ def load_model(
         stop_ids=stop_ids(module, tokenizer),
         load_seconds=monotonic() - started,
         suggested=suggested(module),
-        lean_step=turns.take(lambda: lean_step(module)),
+        lean_step=step,
         turns=turns,
     )
 

@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar
 
 import gradio as gr
 
-from playground.ui.session import read_tab
 from playground.ui.text import LANGUAGES, Words, sections
 from playground.views.figures.chart import Chart
 from playground.views.figures.frame import foot, head
@@ -43,17 +42,6 @@ class FigureBox(Generic[V]):
     def empty(self, language: str = LANGUAGES[0]) -> list[Any]:
         """What `outputs` get where there is nothing yet."""
         return self.show(None, language)
-
-    def again(self, value: V | None, asked_by: Any) -> list[Any]:
-        """The same value in the language of the tab."""
-        return self.show(value, read_tab(asked_by).language)
-
-    def follow_language(self, event: Any, who: Any) -> None:
-        """Draw again after `event`, for example the `click` of the page's language button."""
-        event(
-            self.again, [self.value, who], self.outputs, js=_WHO, queue=False,
-            api_visibility="private", show_progress="hidden",
-        )  # fmt: skip
 
 
 def figure(words: Words, chart: Chart[V], elem_id: str, value: V | None = None) -> FigureBox[V]:

@@ -11,15 +11,18 @@ import gradio as gr
 
 from playground.backends.hosted import HostedRace
 from playground.core.decoding import GREEDY, Decoding, InvalidSetting
+from playground.core.race import Race
 from playground.core.refusal import Refused
 from playground.core.request import Request
 from playground.ui.experiments import Experiments
+from playground.ui.figure import FigureBox, figure
 from playground.ui.kv_recheck import Recheck, build_recheck
 from playground.ui.session import Tab, read_run, read_tab, send
 from playground.ui.stage import stage
 from playground.ui.streaming import Service, refusal, told
 from playground.ui.tab_playground import AGAIN, LIVE, PRIVATE, WHO, model_name
 from playground.ui.text import Words, say
+from playground.views.figures.race import RACE_STEPS
 from playground.views.packets import Packet, race_packet, work_packet
 
 PLACE = "race"
@@ -31,15 +34,19 @@ COUNTED_LIMIT = 200_000
 
 @dataclass(frozen=True, slots=True)
 class RaceSection:
-    """What the rest of the page needs of this section."""
+    """What the rest of the page needs of this section: call `follow` once the page is laid out."""
 
-    stage: Any
-    figures: Any
     prompt: Any
     new_tokens: Any
-    start: Any
-    stop: Any
     recheck: Recheck
+    steps: Callable[..., list[Any]]
+    outputs: list[Any]
+
+    def follow(self, shown: tuple[Any, ...], language: Any, who: Any) -> None:
+        """`shown`: listeners of the section coming into view; `language`: the `click` of that button."""
+        for event in (*shown, language):
+            event(self.steps, who, self.outputs, js=WHO, queue=False, **PRIVATE)
+            self.recheck.follow(event)
 
 
 def build_race(
@@ -53,21 +60,25 @@ def build_race(
         with gr.Column(elem_classes=["card"], elem_id="race-controls"):
             prompt, new_tokens, start, stop = _asking(words)
         live = stage("race", "stage-race")
+        with gr.Column(elem_classes=["card"], elem_id="race-steps", visible=False) as card:
+            steps = figure(words, RACE_STEPS, "figure-race-steps")
         with gr.Column(elem_classes=["card"], elem_id="race-figures"):
             before, count = _lengths(words)
             figures = stage("work", "stage-work")
         recheck = build_recheck(words, who, model, experiments or Experiments(service))
     asked = [model, prompt, new_tokens, who]
-    start.click(_race(service), asked, live, js=WHO, **LIVE)
+    ended = start.click(_race(service), asked, live, js=WHO, **LIVE)
     stop.click(lambda by: service.stop(read_tab(by), PLACE), who, None, js=WHO, queue=False, **PRIVATE)
-    live.ready(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
+    found_again = live.ready(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
+    shown, outputs = _kept_steps(service, steps), [card, *steps.outputs]
+    for event in (ended, found_again):
+        event.then(shown, who, outputs, js=WHO, queue=False, **PRIVATE)
     live.gap(_missing(service), None, live, queue=False, **PRIVATE)
-    recheck.follow(live.ready)
     lengths = [before, count, who]
     figures.ready(counted, lengths, figures, js=WHO, queue=False, **PRIVATE)
     for field in (before, count):
         field.change(counted, lengths, figures, js=WHO, queue=False, trigger_mode="always_last", **PRIVATE)
-    return RaceSection(live, figures, prompt, new_tokens, start, stop, recheck)
+    return RaceSection(prompt, new_tokens, recheck, shown, outputs)
 
 
 def _asking(words: Words) -> tuple[Any, Any, Any, Any]:
@@ -157,6 +168,17 @@ def _resume(service: Service) -> Callable[..., Iterator[str]]:
             yield from service.follow(tab, race)
 
     return resume
+
+
+def _kept_steps(service: Service, steps: FigureBox[Race]) -> Callable[..., list[Any]]:
+    def show(asked_by: Any) -> list[Any]:
+        """The step times of the tab's last race as a figure with its table, once there are any."""
+        tab = read_tab(asked_by)
+        hosted = service.runs.latest(tab.key(PLACE)) if tab.token else None
+        race = hosted.race if isinstance(hosted, HostedRace) and hosted.race.ticks else None
+        return [gr.update(visible=race is not None), *steps.show(race, tab.language)]
+
+    return show
 
 
 def _missing(service: Service) -> Callable[..., str]:

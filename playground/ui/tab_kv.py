@@ -51,13 +51,13 @@ def kv_tab(words: Words, service: Service, who: Any, model: Any, tab: Any) -> Kv
             memory = build_memory(words, service, who, model)
         with words.make(gr.Tab, {"label": "kv.section_calculator"}, id="calculator") as calculating:
             calculator = build_calculator(words, service, who, model)
-        with words.make(gr.Tab, {"label": "kv.section_race"}, id="race"):
-            build_race(words, service, who, model, experiments)
+        with words.make(gr.Tab, {"label": "kv.section_race"}, id="race") as racing:
+            race = build_race(words, service, who, model, experiments)
         with words.make(gr.Tab, {"label": "kv.section_phases"}, id="phases") as reading:
             phases = build_phases(words, service, who, model, experiments)
         with words.make(gr.Tab, {"label": "kv.section_ceiling"}, id="ceiling") as waiting:
             ceiling = build_ceiling(words, service, who, model, experiments)
     views: list[tuple[Section, Any]] = [
-        (memory, shown), (calculator, calculating), (phases, reading), (ceiling, waiting),
+        (memory, shown), (calculator, calculating), (race, racing), (phases, reading), (ceiling, waiting),
     ]  # fmt: skip
     return KvTab([(section, (tab.select, view.select)) for section, view in views])

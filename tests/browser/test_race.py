@@ -193,6 +193,20 @@ def test_both_sides_grow_and_the_counts_are_those_of_the_run(open_page: Any, rac
     expect(triangle).to_contain_text("897 of them")
 
 
+def test_a_finished_race_has_its_figure_and_its_table(open_page: Any, racing: Any) -> None:
+    page = opened(open_page, racing.url)
+    steps = page.locator("#race-steps")
+    expect(steps).to_be_hidden()
+    page.get_by_role("button", name="Start race").click()
+    expect(steps.locator(".finding")).to_contain_text("with the cache", timeout=20_000)
+    steps.get_by_text("Table", exact=True).click()
+    expect(steps.locator("tbody tr")).to_have_count(STEPS - 1)
+    expect(steps.get_by_text("CSV", exact=True)).to_be_visible()
+    page.reload()
+    show(page)
+    expect(page.locator("#race-steps .finding")).to_contain_text("with the cache", timeout=20_000)
+
+
 def test_the_triangle_has_the_areas_that_are_counted(open_page: Any, racing: Any) -> None:
     """The cells that are filled are as many as the keys and values computed on each side."""
     page = opened(open_page, racing.url)

@@ -28,7 +28,7 @@ from playground.core.experiment import (
 )
 from playground.core.fit import quadratic_fit
 from playground.core.peak import peak_memory
-from playground.core.tables import experiment_json, table
+from playground.core.tables import table
 
 ON = Conditions("tiny", "CPU, 2 cores", "float32", 2, 0.5)
 POINTS = tuple(Timed(n, (n / 100, n / 50, n / 99)) for n in (1, 2, 4, 8))
@@ -57,13 +57,13 @@ def test_every_kind_is_tried() -> None:
 
 
 @pytest.mark.parametrize("found", FOUND, ids=lambda found: type(found).__name__)
-def test_json_is_strict_and_tells_origins(found: Experiment) -> None:
-    told = json.loads(json.dumps(experiment_json(found), allow_nan=False))
-    assert {f.name for f in fields(found)} < set(told)
-    assert set(told["origins"]) <= {f.name for f in fields(found)}
-    assert set(told["origins"].values()) <= {"measured", "computed", "estimated"}
-    header, rows = told["table"]["header"], told["table"]["rows"]
-    assert rows and all(len(row) == len(header) for row in rows)
+def test_its_fields_tell_where_they_come_from(found: Experiment) -> None:
+    told = origins(found)
+    assert set(told) <= {f.name for f in fields(found)}
+    assert set(told.values()) <= {"measured", "computed", "estimated"}
+    shown = table(found)
+    assert shown.rows and all(len(row) == len(shown.header) for row in shown.rows)
+    json.dumps(shown.rows, allow_nan=False)
 
 
 @pytest.mark.parametrize("found", FOUND, ids=lambda found: type(found).__name__)

@@ -21,7 +21,6 @@ def test_the_bar_is_of_both_phases(run_of: Callable[..., Run]) -> None:
     assert (found.prefill.seconds, found.prefill.tokens) == (2.0, 2000)
     assert found.decode.seconds == pytest.approx(1.0) and found.decode.tokens == 10
     assert found.prefill_share == pytest.approx(2 / 3)
-    assert found.decode_share == pytest.approx(1 / 3)
     assert (found.prefill.cost, found.prefill.verdict, found.decode.verdict) == (None, None, None)
 
 

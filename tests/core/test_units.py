@@ -10,7 +10,7 @@ from playground.core.units import bytes_text, bytes_texts, probability_text, sec
     [
         (0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (46_080, "45 KiB"), (131_072, "128 KiB"),
         (536_870_912, "512 MiB"), (16_777_216_000, "15.6 GiB"), (17_179_869_184, "16 GiB"),
-        (1023 * 1024, "1,023 KiB"), (2**60, "1,024 PiB"), (None, "unknown"),
+        (1023 * 1024, "1,023 KiB"), (2**60, "1,024 PiB"), (11_796_480, "11.3 MiB"), (None, "unknown"),
     ],
 )  # fmt: skip
 def test_bytes(count, text):

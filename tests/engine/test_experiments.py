@@ -22,7 +22,7 @@ from playground.core.experiment import (
     Roofline,
     StepCurve,
 )
-from playground.core.tables import experiment_json
+from playground.core.tables import table
 from playground.engine import experiments, trial
 from playground.engine.costing import cost_shape
 from playground.engine.experiments import (
@@ -90,7 +90,7 @@ def test_every_experiment_on_every_family(family: str, name: str) -> None:
     value = last(EXPERIMENTS[name](model, **SMALL[name]))
     assert value.conditions.model == "tiny" and value.conditions.dtype == "float32"
     assert value.conditions.warm_up_seconds > 0
-    assert experiment_json(value)["table"]["rows"]
+    assert table(value).rows
     assert model.warm
 
 

@@ -1,6 +1,5 @@
 """The figure's component: what a handler gives it, and what it looks like empty."""
 
-import json
 from typing import Any
 
 import gradio as gr
@@ -35,8 +34,7 @@ def test_another_language_says_the_same_value_again() -> None:
     chart, make = MADE["steps"]
     with gr.Blocks():
         box = figure(Words(), chart, "one", make())
-    tab = json.dumps({"session": "0" * 32, "language": "zh"})
-    again: list[Any] = box.again(box.value.value, tab)
+    again: list[Any] = box.show(box.value.value, "zh")
     assert "倍" in again[1]["value"] and "times" not in again[1]["value"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from playground import settings
 from playground.core.events import Stepped
 from playground.core.fit import Curve
-from playground.core.race import Race, Ticked, work
+from playground.core.race import Race, Ticked
 from playground.core.run import fold
 from playground.core.tables import Table
 from playground.ui.text import LANGUAGES, sections
@@ -27,8 +27,6 @@ from playground.views.figures.phases import PHASES, Phases, article_case
 from playground.views.figures.prefill import PREFILL
 from playground.views.figures.race import RACE_STEPS
 from playground.views.figures.steps import STEPS
-from playground.views.figures.triangle import Triangle, triangle_of
-from playground.views.figures.triangle import figure as triangle
 from tests.browser.conftest import made_run
 from tests.figures_made import HOSTILE, MADE, cache_of, llama_capacity, prefill_curve
 
@@ -212,22 +210,6 @@ def test_nothing_is_said_to_fit_where_the_weights_are_unknown() -> None:
     assert "not known" in CAPACITY.sentence(found, EN)
 
 
-@pytest.mark.parametrize(("prompt", "steps"), [(1, 1), (1, 30), (4, 24), (39, 2)])
-def test_the_areas_of_the_triangle_are_the_counts(prompt: int, steps: int) -> None:
-    """The shoelace area of what is drawn is what `work` counts."""
-    data = json.loads(triangle(Triangle(prompt, steps), EN, "light").to_json())["data"]
-    areas = [_area(trace["x"], trace["y"]) for trace in data]
-    cached, uncached = (work(prompt, steps, cached=side).kv_computed for side in (True, False))
-    assert sum(areas) == pytest.approx(uncached)
-    assert sum(areas[1:] if steps > 1 else areas) == pytest.approx(cached)
-
-
-def _area(x: list[float], y: list[float]) -> float:
-    corners = list(zip(x, y, strict=True))
-    pairs = zip(corners, corners[1:] + corners[:1], strict=True)
-    return abs(sum(a[0] * b[1] - b[0] * a[1] for a, b in pairs)) / 2
-
-
 def test_an_experiment_without_points_says_so() -> None:
     from playground.core.experiment import StepCurve
     from tests.figures_made import CONDITIONS
@@ -263,5 +245,4 @@ def test_a_finished_race_is_flat_against_rising() -> None:
     assert RACE_STEPS.figure is not None
     without, cached = json.loads(RACE_STEPS.figure(found, EN, "light").to_json())["data"]
     assert without["y"] == [row[3] for row in table.rows] and cached["y"] == [row[2] for row in table.rows]
-    assert triangle_of(found) == Triangle(4, 9) and triangle_of(Race()) is None
     assert RACE_STEPS.sentence(Race(), EN) == EN["nothing_measured"]

@@ -8,8 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from playground.core.metrics import Timing, timing
-from playground.core.run import Lane, Run
+from playground.core.metrics import Timing
 from playground.core.tables import Table
 from playground.core.units import seconds_text
 from playground.views.figures.axes import axis, label, layout
@@ -34,15 +33,6 @@ class Phases:
         """Of the two together; 0 where there was no time at all."""
         whole = self.prefill_seconds + self.decode_seconds
         return self.prefill_seconds / whole if whole else 0.0
-
-
-def phases_of(run: Run, lane: Lane) -> Phases | None:
-    """The phases of a lane; None until the prompt has been read."""
-    times = timing(run, lane)
-    if times.prefill_seconds is None:
-        return None
-    decoding = lane.steps[-1].end_seconds - lane.steps[0].end_seconds if lane.steps else 0.0
-    return Phases(len(run.prompt_ids), len(lane.steps), times.prefill_seconds, decoding)
 
 
 def article_case(times: Timing, prompt_tokens: int = 100, new_tokens: int = 500) -> Phases | None:

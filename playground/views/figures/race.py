@@ -1,7 +1,6 @@
-"""A finished race: the time of each step with the cache and without, and the triangle of what was computed.
+"""The step times of a race, with the cache and without, as a figure with its table.
 
-The triangle: rows are steps, columns positions. Without the cache every step computes all positions before it;
-with the cache only the new one. The areas are the counts of `core.race.work`, for one head of one layer.
+The live picture and the triangle of what was computed are drawn in the browser.
 """
 
 from typing import Any
