@@ -19,12 +19,16 @@ document.addEventListener("click", (event) => {
   if (button) download(button);
 });
 
+/** Fits `plot` to its place. One that was hidden or replaced in the meantime is left to its next showing. */
+function fit(plot) {
+  if (!plot.isConnected) return seen.unobserve(plot);
+  if (plot.clientWidth && plot.clientWidth !== plot._fullLayout?.width) window.Plotly?.Plots.resize(plot).catch(() => {});
+}
+
 // A figure that was drawn while its tab was hidden takes its width when it comes into view.
 const seen = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
-    if (isIntersecting && window.Plotly && target.clientWidth !== target._fullLayout?.width) {
-      window.Plotly.Plots.resize(target);
-    }
+    if (isIntersecting || !target.isConnected) fit(target);
   }
 });
 new MutationObserver((changes) => {
