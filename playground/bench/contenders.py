@@ -17,8 +17,8 @@ from playground.core.decoding import GREEDY, Decoding
 from playground.core.draws import uniform
 from playground.core.request import Request
 from playground.engine.cache import new_cache
-from playground.engine.choice import pick, survive
 from playground.engine.decode import stream
+from playground.engine.draw import pick, survive
 from playground.engine.model import LoadedModel
 from playground.engine.pipeline import build
 

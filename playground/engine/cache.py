@@ -75,6 +75,11 @@ class GrowingLayer(DynamicLayer):
         self.keys, self.values = keys.narrow(-2, 0, begin + count), values.narrow(-2, 0, begin + count)
         return self.keys, self.values
 
+    def held_bytes(self) -> tuple[int, int]:
+        """Of the positions in use, and of the buffers that they are the front of."""
+        keys, values = self._room or (self.keys, self.values)
+        return self.keys.nbytes + self.values.nbytes, keys.nbytes + values.nbytes
+
     def reorder_cache(self, beam_idx: torch.Tensor) -> None:
         """Select rows; they are copied, and the copy has no room yet."""
         super().reorder_cache(beam_idx)
@@ -163,6 +168,12 @@ def measure(cache: Any) -> Measured:
     """The whole cache, all rows; bytes are None where its class hides them, all is 0 without a cache."""
     if cache is None:
         return Measured(0, 0, 0, 0)
+    layers = getattr(cache, "layers", None)
+    if layers and all(type(layer) is GrowingLayer and layer.is_initialized for layer in layers):
+        used, allocated = (
+            sum(column) for column in zip(*(layer.held_bytes() for layer in layers), strict=True)
+        )
+        return Measured(tokens_held(cache), used, allocated, 0)
     tensors = [t for t in _tensors(getattr(cache, "layers", None)) if t.dim() > 0]
     if not tensors:
         return Measured(tokens_held(cache), None, None)

@@ -1,30 +1,24 @@
-"""Choosing the next token of one lane, and the record of how it was chosen.
+"""Choosing the next token of each lane, and the record of how it was chosen.
 
-Everything recorded is computed on the device and copied to the host at once, as one fp64 vector a
-lane; the draw itself asks the device for a few numbers more. Knows no model, no cache and no text.
-
-The draw walks the cumulative processed distribution in this order: the head by probability, ties by
-id, then the rest by id. The head is every candidate where there are few, else those near the best; so
-no full sort is needed, and the order is the same on every device.
+What is recorded is computed on the device and copied to the host twice a step: all lanes' raw rows
+before any stage, then what their stages and draws made of them. Between two forwards every operation
+finds its code and data out of the processor's caches, so what counts here is how few they are; sums
+over a few candidates are done on the host. Knows no model, no cache and no text.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import torch
 
 from playground.core.events import StageRecord
-from playground.engine.pipeline import NEAR, SamplingStage, highest, log_sum, ranked, walk
+from playground.engine.draw import Survivors, pick, survive
+from playground.engine.pipeline import SamplingStage, walk
+from playground.engine.raw import RawRow
 
 _NAT_BITS = math.log(2)
-
-FEW = 1024
-"""Up to so many candidates are all ranked before a draw."""
-
-
-class BrokenLogits(RuntimeError):
-    """A model gave NaN or infinity, or no candidate at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,231 +48,193 @@ class Choice:
     candidates: Candidates
 
 
-@dataclass(frozen=True, slots=True)
-class Survivors:
-    """Scores after every stage, and the distribution they make.
+@dataclass(slots=True)
+class Chosen:
+    """A choice before it is read: its trail, the distribution it came from, and the id on the device.
 
-    `head` are the ranked scores and `order` their ids; `log_z` is the fp64 logarithm of the sum of
-    exponentials; `beyond` is false where the head holds every candidate.
+    Greedy draws from no distribution.
     """
 
+    trail: "_Trail"
     scores: torch.Tensor
-    head: torch.Tensor
-    order: torch.Tensor
-    log_z: torch.Tensor
-    beyond: bool
+    id: torch.Tensor
+    survivors: Survivors | None
+
+    def processed(self) -> torch.Tensor:
+        """The scores (vocabulary,) after every stage, removed candidates at -inf."""
+        return self.scores if self.survivors is not None else only(self.scores, self.id)
 
 
-def survive(scores: torch.Tensor, count: int | None = None) -> Survivors:
-    """The distribution of processed `scores` (vocabulary,), of which `count` are possible, where known."""
-    kept = scores > -torch.inf
-    beyond = (int(kept.sum()) if count is None else count) > FEW
-    head, order = ranked(scores, scores >= scores.max() - NEAR if beyond else kept)
-    return Survivors(scores, head, order, log_sum(scores if beyond else head), beyond)
-
-
-def pick(survivors: Survivors, draw: float) -> torch.Tensor:
-    """Inverse CDF in fp64: the id (0-dim tensor) on which `draw` in [0, 1) lands."""
-    mass = (survivors.head.double() - survivors.log_z).exp().cumsum(0)
-    if not survivors.beyond or draw < mass[-1]:
-        place = int(torch.searchsorted(mass, draw, right=True))
-        return survivors.order[min(place, len(mass) - 1)]
-    rest = (survivors.scores.double() - survivors.log_z).exp()
-    rest[survivors.order] = 0
-    beyond = rest.nonzero()
-    if not len(beyond):  # what lies beyond the head is too small for fp64
-        return survivors.order[-1]
-    cumulative = mass[-1] + rest.cumsum(0)
-    last_kept = int(beyond[-1])
-    return torch.searchsorted(cumulative, cumulative.new_tensor(draw), right=True).clamp(max=last_kept)
-
-
-@dataclass(frozen=True, slots=True)
-class RawRow:
-    """One lane's logits (vocabulary,) in fp32 and what is recorded of them before any stage.
-
-    `logprobs` and `probabilities` are (vocabulary,), `top` the ids of the highest in falling order,
-    `possible` how many are not at -inf.
-    """
-
-    logits: torch.Tensor
-    logprobs: torch.Tensor
-    probabilities: torch.Tensor
-    top: torch.Tensor
-    possible: int
-
-
-def raw_rows(logits: torch.Tensor, top_n: int) -> list[RawRow]:
-    """All lanes' rows of `logits` (lanes, vocabulary), looked at together; raises `BrokenLogits`.
-
-    Between two forwards every operation finds its code and data out of the processor's caches, so what
-    counts here is how few they are.
-    """
-    low, high = (float(edge) for edge in torch.aminmax(logits))
-    if not math.isfinite(high):
-        raise BrokenLogits("its logits are not numbers")
-    possible = [logits.shape[1]] * len(logits)
-    if low == -math.inf:
-        possible = (logits > -torch.inf).sum(1).tolist()
-        if not all(possible):
-            raise BrokenLogits("it leaves no candidate")
-    logprobs = logits.log_softmax(1)
-    top = highest(logits, top_n) if top_n else logits.new_empty((len(logits), 0), dtype=torch.long)
-    return [RawRow(*parts) for parts in zip(logits, logprobs, logprobs.exp(), top, possible, strict=True)]
-
-
-def choose(
-    raw: RawRow, ids: torch.Tensor, stages: tuple[SamplingStage, ...], draw: float | None
-) -> tuple[Choice, torch.Tensor]:
-    """Choose after `ids` (positions,).
-
-    `draw` None takes the most probable token. Returns the choice and the processed scores
-    (vocabulary,), removed candidates at -inf.
-    """
+def choose(raw: RawRow, ids: torch.Tensor, stages: tuple[SamplingStage, ...], draw: float | None) -> Chosen:
+    """Choose after `ids` (positions,); `draw` None takes the most probable token."""
     trail = _Trail(raw)
     scores = raw.logits
     for stage, scores in walk(raw.logits, ids, stages):
         trail.note(stage.name, scores, stage.filters)
     if draw is None:
-        chosen = scores.argmax() if stages or not len(raw.top) else raw.top[0]
-        survivors = only(scores, chosen)
-        trail.note_greedy(chosen)
-    else:
-        survivors = survive(scores, trail.count)
-        chosen = pick(survivors, draw)
-    return _choice(_to_host(_parts(trail, survivors, chosen)), trail), survivors.scores
+        return Chosen(trail, scores, scores.argmax() if stages else raw.top[0], None)
+    survivors = survive(scores, trail.count, trail.kept)
+    return Chosen(trail, scores, pick(survivors, draw), survivors)
 
 
 class _Trail:
-    """What each stage left: count, mass, and which of the top candidates were still alive."""
+    """What each stage left: how many candidates, their mass, and the scores of the top ones."""
 
     def __init__(self, raw: RawRow) -> None:
         self.raw = raw
         self.names: list[str] = []
         self.counts: list[int] = []
-        self.masses: list[torch.Tensor] = []
-        self.alive: list[torch.Tensor] = []
+        self.masses: list[torch.Tensor | None] = []
+        self.tops: list[torch.Tensor | None] = []
+        self.kept: torch.Tensor | None = None
         self._weights = raw.probabilities
         self._reshaped: torch.Tensor | None = None
-        self._before = self._mass = raw.logits.new_ones(())
-        self._alive = raw.logits[raw.top] > -torch.inf
+        self._before: torch.Tensor | None = None
+        self._mass: torch.Tensor | None = None
 
     @property
     def count(self) -> int:
         """Candidates that are left."""
         return self.counts[-1] if self.counts else self.raw.possible
 
-    def entropy(self) -> torch.Tensor:
-        """Of the raw distribution, in nats (0-dim)."""
-        logprobs = self.raw.logprobs
-        if self.raw.possible < len(logprobs):  # a candidate at -inf
-            logprobs = logprobs.clamp_min(-1e9)
-        return -self.raw.probabilities.dot(logprobs)
-
     def note(self, name: str, scores: torch.Tensor, filters: bool) -> None:
         """Record `scores` as they left the stage. One that reshapes removes nothing, and sets the
         distribution under which the mass of the filters after it is measured."""
         if not filters:
             self._reshaped = scores
-            self._add(name, self.count)
+            self._add(name, self.count, None)
             return
         if self._reshaped is not None:
             self._weights, self._reshaped = self._reshaped.softmax(0), None
             self._before = self._mass
-        kept = scores > -torch.inf
-        self._mass = self._before * self._weights.dot(kept.to(self._weights.dtype)).clamp(max=1)
-        self._alive = kept[self.raw.top]
-        self._add(name, int(kept.sum()))
+        self.kept = (scores > -torch.inf).nonzero()[:, 0]
+        share = self._weights[self.kept].sum()
+        self._mass = share if self._before is None else self._before * share
+        self._add(name, len(self.kept), scores[self.raw.top])
 
-    def note_greedy(self, chosen: torch.Tensor) -> None:
-        """Record that one candidate was taken; its mass is under the raw distribution."""
-        self._mass, self._alive = self.raw.probabilities[chosen], self.raw.top == chosen
-        self._add("greedy", 1)
-
-    def _add(self, name: str, count: int) -> None:
+    def _add(self, name: str, count: int, top: torch.Tensor | None) -> None:
         self.names.append(name)
         self.counts.append(count)
         self.masses.append(self._mass)
-        self.alive.append(self._alive)
+        self.tops.append(top)
 
 
-def only(scores: torch.Tensor, chosen: torch.Tensor) -> Survivors:
+def only(scores: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     """What greedy leaves of `scores` (vocabulary,): the chosen candidate alone."""
     out = torch.full_like(scores, -torch.inf)
     out[chosen] = scores[chosen]
-    return Survivors(out, out[chosen][None], chosen[None], out[chosen].double(), beyond=False)
+    return out
 
 
-def _parts(trail: _Trail, survivors: Survivors, chosen: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Everything recorded, as one-dimensional tensors on the device; row 0 is the chosen token."""
-    raw = trail.raw
-    live = survivors.scores if survivors.beyond else survivors.head
-    processed = (live.double() - survivors.log_z).exp()
-    rows = torch.cat([chosen[None], raw.top])
-    return {
-        "raw_entropy": trail.entropy()[None],
-        "processed_entropy": -torch.xlogy(processed, processed).sum(0, keepdim=True),
-        "ids": rows,
-        "raw_logits": raw.logits[rows],
-        "raw_logprobs": raw.logprobs[rows],
-        "processed": (survivors.scores[rows].double() - survivors.log_z).exp(),
-        **{f"mass {i}": mass[None] for i, mass in enumerate(trail.masses)},
-        **{f"alive {i}": alive for i, alive in enumerate(trail.alive)},
-    }
+def read(chosen: Sequence[Chosen]) -> list[Choice]:
+    """All lanes' choices on the host, in one copy."""
+    parts = [_parts(one) for one in chosen]
+    values = iter(
+        torch.cat([part for lane in parts for part in lane.values()]).tolist() if any(parts) else ()
+    )
+    host = [{name: list(islice(values, len(part))) for name, part in lane.items()} for lane in parts]
+    return [_choice(one, numbers) for one, numbers in zip(chosen, host, strict=True)]
 
 
-def _rank(raw: RawRow, host: dict[str, list[float]]) -> int:
+def _parts(chosen: Chosen) -> dict[str, torch.Tensor]:
+    """What is not on the host yet, one-dimensional. Joined they are fp32 at least, exact for ids up to 2^24."""
+    raw, trail, survivors = chosen.trail.raw, chosen.trail, chosen.survivors
+    if survivors is None and not trail.names:
+        return {}
+    id = chosen.id[None]
+    parts = {"id": id, "logit": raw.logits[id]}
+    parts |= {f"mass {i}": mass[None] for i, mass in enumerate(trail.masses) if mass is not None}
+    parts |= {f"top {i}": top for i, top in enumerate(trail.tops) if top is not None}
+    if survivors is not None:
+        parts |= {"score": chosen.scores[id], "best": survivors.best[None], "log_z": survivors.log_z[None]}
+        parts["entropy"] = survivors.entropy()[None]
+        if not trail.tops or trail.tops[-1] is None:
+            parts["top"] = chosen.scores[raw.top]
+    return parts
+
+
+def _choice(chosen: Chosen, host: dict[str, list[float]]) -> Choice:
+    trail, raw = chosen.trail, chosen.trail.raw
+    id, logit = (int(host["id"][0]), host["logit"][0]) if host else (raw.ids[0], raw.top_logits[0])
+    logprob = _logprob(raw, logit)
+    greedy = chosen.survivors is None
+    stages = _stages(trail, host)
+    if greedy:
+        stages = (*stages, StageRecord("greedy", 1, _short(math.exp(logprob))))
+    return Choice(
+        id=id,
+        raw_rank=_rank(raw, id),
+        raw_logprob=logprob,
+        processed_probability=1.0 if greedy else _processed(host, host["score"][0]),
+        logsumexp=_short(raw.logsumexp),
+        raw_entropy_bits=_short(raw.entropy / _NAT_BITS),
+        processed_entropy_bits=0.0 if greedy else _short(max(0.0, host["entropy"][0] / _NAT_BITS)),
+        kept_count=1 if greedy else trail.count,
+        kept_mass=stages[-1].kept_mass if stages else 1.0,
+        stages=stages,
+        candidates=_candidates(chosen, host, id, logprob),
+    )
+
+
+def _stages(trail: _Trail, host: dict[str, list[float]]) -> tuple[StageRecord, ...]:
+    masses = [host[f"mass {i}"][0] if mass is not None else 1.0 for i, mass in enumerate(trail.masses)]
+    return tuple(
+        StageRecord(name, count, _short(min(1.0, mass)))
+        for name, count, mass in zip(trail.names, trail.counts, masses, strict=True)
+    )
+
+
+def _candidates(chosen: Chosen, host: dict[str, list[float]], id: int, logprob: float) -> Candidates:
+    """The top candidates that are possible at all, and the chosen one where it is not among them."""
+    raw, removed_by = chosen.trail.raw, _removed_by(chosen, host, id)
+    shown = [i for i in range(min(raw.shown, len(raw.ids))) if raw.top_logits[i] > -math.inf]
+    ids = [raw.ids[i] for i in shown]
+    if chosen.survivors is None:
+        processed = [float(other == id) for other in ids]
+    else:
+        scores = host["top"] if "top" in host else host[f"top {len(chosen.trail.tops) - 1}"]
+        processed = [_processed(host, scores[i]) for i in shown]
+    found = Candidates(
+        ids, [_logprob(raw, raw.top_logits[i]) for i in shown], processed, [removed_by[i] for i in shown]
+    )
+    if id not in ids:
+        found.ids.append(id)
+        found.raw_logprobs.append(logprob)
+        found.processed_probabilities.append(
+            1.0 if chosen.survivors is None else _processed(host, host["score"][0])
+        )
+        found.removed_by.append(None)
+    return found
+
+
+def _removed_by(chosen: Chosen, host: dict[str, list[float]], id: int) -> list[str | None]:
+    """For each of the top, the first stage after which it was gone."""
+    raw, trail = chosen.trail.raw, chosen.trail
+    left: str | None = "greedy" if chosen.survivors is None else None
+    removed = [None if other == id else left for other in raw.ids]
+    for i in reversed(range(len(trail.names))):
+        if trail.tops[i] is not None:
+            for place, score in enumerate(host[f"top {i}"]):
+                if score == -math.inf:
+                    removed[place] = trail.names[i]
+    return removed
+
+
+def _rank(raw: RawRow, id: int) -> int:
     """1 for the most probable, ties by id; read off the top where the chosen one is among it."""
-    chosen, *top = host["ids"]
-    if chosen in top:
-        return top.index(chosen) + 1
-    logits, place = raw.logits, int(chosen)
-    above, tied_before = logits > logits[place], logits[:place] == logits[place]
+    if id in raw.ids:
+        return raw.ids.index(id) + 1
+    logits = raw.logits
+    above, tied_before = logits > logits[id], logits[:id] == logits[id]
     return int(above.sum() + tied_before.sum()) + 1
 
 
-def _to_host(parts: dict[str, torch.Tensor]) -> dict[str, list[float]]:
-    """All parts in one copy; joined they are fp64, which holds ids and fp32 numbers exactly."""
-    values = iter(torch.cat(list(parts.values())).tolist())
-    return {name: list(islice(values, len(part))) for name, part in parts.items()}
+def _logprob(raw: RawRow, logit: float) -> float:
+    return _short(min(0.0, logit - raw.logsumexp))
 
 
-def _choice(host: dict[str, list[float]], trail: _Trail) -> Choice:
-    stages = tuple(
-        StageRecord(name, count, _short(host[f"mass {i}"][0]))
-        for i, (name, count) in enumerate(zip(trail.names, trail.counts, strict=True))
-    )
-    return Choice(
-        id=int(host["ids"][0]),
-        raw_rank=_rank(trail.raw, host),
-        raw_logprob=_short(min(0.0, host["raw_logprobs"][0])),
-        processed_probability=_short(host["processed"][0]),
-        logsumexp=_short(host["raw_logits"][0] - host["raw_logprobs"][0]),
-        raw_entropy_bits=_short(max(0.0, host["raw_entropy"][0] / _NAT_BITS)),
-        processed_entropy_bits=_short(max(0.0, host["processed_entropy"][0] / _NAT_BITS)),
-        kept_count=trail.count,
-        kept_mass=stages[-1].kept_mass if stages else 1.0,
-        stages=stages,
-        candidates=_candidates(host, trail.names),
-    )
-
-
-def _candidates(host: dict[str, list[float]], names: list[str]) -> Candidates:
-    """The top candidates that are possible at all, and the chosen one where it is not among them."""
-    ids, logprobs = host["ids"], host["raw_logprobs"]
-    alive = [host[f"alive {i}"] for i in range(len(names))]
-    shown = [i for i in range(1, len(ids)) if math.isfinite(logprobs[i])]
-    if ids[0] not in ids[1:]:
-        shown.append(0)
-    removed: list[str | None] = [None] * len(ids)
-    for i in range(1, len(ids)):
-        removed[i] = next((name for name, kept in zip(names, alive, strict=True) if not kept[i - 1]), None)
-    return Candidates(
-        [int(ids[i]) for i in shown],
-        [_short(min(0.0, logprobs[i])) for i in shown],
-        [_short(host["processed"][i]) for i in shown],
-        [removed[i] for i in shown],
-    )
+def _processed(host: dict[str, list[float]], score: float) -> float:
+    return _short(math.exp(score - host["best"][0] - host["log_z"][0]))
 
 
 def _short(value: float) -> float:

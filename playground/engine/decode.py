@@ -19,11 +19,12 @@ from playground.core.events import Event, Failed, Finished, FinishReason, Prefil
 from playground.core.request import Request
 from playground.engine.cache import measure, repeat_rows, tokens_held
 from playground.engine.callbacks import Callbacks
-from playground.engine.choice import Choice, RawRow, choose, raw_rows
+from playground.engine.choice import Choice, choose, read
 from playground.engine.clock import Clock
 from playground.engine.live import Live, LiveLane, open_lane
 from playground.engine.model import LoadedModel
 from playground.engine.opening import open_run
+from playground.engine.raw import raw_rows
 from playground.engine.records import finished, predicted_bytes, started, stepped
 from playground.engine.rewind import Opening, leave, open_cache, part
 from playground.engine.room import Extent, NoRoom, Room
@@ -237,24 +238,29 @@ class _Loop:
 
     @torch.inference_mode()
     def _choices(self) -> list[tuple[Choice, float | None]]:
-        logits = self.live.logits
+        logits, lanes = self.live.logits, self.live.lanes
         assert logits is not None
-        rows = raw_rows(logits, self.request.top_n)
-        choices = [self._choice(row, lane) for row, lane in zip(rows, self.live.lanes, strict=True)]
+        rows, draws = raw_rows(logits, self.request.top_n), [self._draw(lane) for lane in lanes]
+        chosen = [
+            choose(row, self._ids_for_stages(lane), lane.stages, draw)
+            for row, lane, draw in zip(rows, lanes, draws, strict=True)
+        ]
         if self.callbacks:
-            self.live.processed = torch.stack([scores for _, _, scores in choices])
-        return [(choice, draw) for choice, draw, _ in choices]
+            self.live.processed = torch.stack([one.processed() for one in chosen])
+        return list(zip(read(chosen), draws, strict=True))
 
-    def _choice(self, row: RawRow, lane: LiveLane) -> tuple[Choice, float | None, torch.Tensor]:
-        draw = None
-        if not lane.decoding.greedy:
-            assert lane.decoding.seed is not None
-            draw = uniform(lane.decoding.seed, self._first_step() + lane.steps)
-        penalised = lane.decoding.repetition_penalty != 1
-        seen = (*self.live.prompt_ids, *lane.ids) if penalised else ()
-        ids = torch.tensor(seen, dtype=torch.long, device=row.logits.device)
-        choice, scores = choose(row, ids, lane.stages, draw)
-        return choice, draw, scores
+    def _draw(self, lane: LiveLane) -> float | None:
+        """The uniform number of the lane's next step; None takes the most probable token."""
+        if lane.decoding.greedy:
+            return None
+        assert lane.decoding.seed is not None
+        return uniform(lane.decoding.seed, self._first_step() + lane.steps)
+
+    def _ids_for_stages(self, lane: LiveLane) -> torch.Tensor:
+        """All ids before the next one, where a stage looks at them."""
+        assert self.live.logits is not None
+        seen = (*self.live.prompt_ids, *lane.ids) if lane.decoding.repetition_penalty != 1 else ()
+        return torch.tensor(seen, dtype=torch.long, device=self.live.logits.device)
 
     def _first_step(self) -> int:
         return self.request.parent.step if self.request.parent else 0

@@ -74,7 +74,11 @@ def ranked(row: torch.Tensor, among: torch.Tensor) -> tuple[torch.Tensor, torch.
 
     Returns their values and ids.
     """
-    ids = among.nonzero()[:, 0]
+    return ordered(row, among.nonzero()[:, 0])
+
+
+def ordered(row: torch.Tensor, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """As `ranked`, of the candidates `ids`, given in rising order."""
     values, by_value = row[ids].sort(descending=True, stable=True)
     return values, ids[by_value]
 

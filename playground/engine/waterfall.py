@@ -13,8 +13,9 @@ import torch
 
 from playground.core.decoding import Decoding, validated
 from playground.core.waterfall import StageEffect, Waterfall, WaterfallRow
-from playground.engine.choice import BrokenLogits, only
+from playground.engine.choice import only
 from playground.engine.pipeline import SamplingStage, build, highest, log_sum, ranked, walk
+from playground.engine.raw import BrokenLogits
 
 _SAME = 1e-9
 """Probabilities are the same within this: fp64 sums of fp32 scores."""
@@ -79,7 +80,7 @@ class _Chain:
         levels += [_level(stage.name, stage.filters, out) for stage, out in walk(self.raw, self.ids, stages)]
         if self.greedy:
             scores = levels[-1].scores
-            levels.append(_level(_GREEDY, True, only(scores, scores.argmax()).scores))
+            levels.append(_level(_GREEDY, True, only(scores, scores.argmax())))
         return levels
 
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from playground.core.decoding import Decoding
-from playground.engine.choice import Choice, choose, raw_rows
+from playground.engine.choice import Choice, choose, read
 from playground.engine.pipeline import SamplingStage
+from playground.engine.raw import raw_rows
 
 NEVER = 10**6
 """As a stop token: no model here has it."""
@@ -60,4 +61,5 @@ def choose_from(
     row: torch.Tensor, ids: torch.Tensor, stages: tuple[SamplingStage, ...], draw: float | None, top_n: int
 ) -> tuple[Choice, torch.Tensor]:
     """`choose` for one row of logits (vocabulary,), as the loop does it for a lane."""
-    return choose(raw_rows(row[None], top_n)[0], ids, stages, draw)
+    chosen = choose(raw_rows(row[None], top_n)[0], ids, stages, draw)
+    return read([chosen])[0], chosen.processed()

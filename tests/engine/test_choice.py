@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from playground.core.decoding import Decoding
 from playground.core.stages import ORDERS
-from playground.engine.choice import BrokenLogits, pick, survive
+from playground.engine.draw import pick, survive
 from playground.engine.filters import TopP
 from playground.engine.pipeline import build, highest, ranked
+from playground.engine.raw import BrokenLogits
 from tests.engine.reference import choose_from
 
 NO_IDS = torch.tensor([], dtype=torch.long)
@@ -182,6 +183,7 @@ def test_a_draw_at_the_top_edge_beyond_a_head_that_holds_everything() -> None:
 def test_scores_so_large_that_ten_less_is_the_same(draw: float) -> None:
     tied = torch.full((5000,), 1e9)
     assert abs(int(pick(survive(tied), draw)) - draw * 5000) <= 1
+    assert float(survive(torch.full((5000,), 1e16)).shares.sum()) == pytest.approx(1)
     alone = torch.full((5000,), 0.9e8)
     alone[7] = 1e8
     assert int(pick(survive(alone), draw)) == 7

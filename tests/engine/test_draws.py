@@ -14,8 +14,8 @@ from playground.core.draws import uniform
 from playground.core.request import Request
 from playground.core.run import Run, fold
 from playground.core.stages import ORDERS
-from playground.engine.choice import pick, survive
 from playground.engine.decode import stream
+from playground.engine.draw import pick, survive
 from playground.engine.model import LoadedModel
 from playground.engine.pipeline import build, walk
 from tests.engine.reference import choose_from

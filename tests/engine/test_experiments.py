@@ -11,6 +11,7 @@ from playground.backends.local import LocalBackend
 from playground.backends.protocol import BackendError, Measurer
 from playground.core.control import Control
 from playground.core.cost import Device, chunked_cost, decode_cost
+from playground.core.decoding import InvalidSetting
 from playground.core.experiment import (
     Absent,
     KvRecheck,
@@ -23,7 +24,7 @@ from playground.core.experiment import (
     StepCurve,
 )
 from playground.core.tables import table
-from playground.engine import experiments, trial
+from playground.engine import experiments, peaking, trial
 from playground.engine.costing import cost_shape
 from playground.engine.experiments import (
     EXPERIMENTS,
@@ -252,6 +253,55 @@ def test_a_peak_names_its_parts(make_model: Callable[..., LoadedModel]) -> None:
     assert found.logits_of_all_bytes == 400 * model.facts.vocabulary * 4
     assert sum(part.bytes or 0 for part in found.parts) == found.total_bytes
     assert parts["rest"].origin == found.total_origin
+    for name in ("weights", "kv"):
+        assert parts[name].predicted_bytes == parts[name].bytes, "computed from the config alone"
+
+
+def test_a_peak_is_measured_with_the_logits_of_every_position_too(
+    make_model: Callable[..., LoadedModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every position of a prefill in chunks is asked for, and only where there is room for it."""
+    asked: list[int] = []
+    original = peaking.forward_all
+
+    def forward_all(module: Any, ids: Any, cache: Any, keep: int) -> Any:
+        asked.append(keep)
+        return original(module, ids, cache, keep)
+
+    monkeypatch.setattr(peaking, "forward_all", forward_all)
+    model = make_model()
+    found = last(peak_memory(model, tokens=300))
+    assert asked == [256, 44]
+    assert found.all_logits_bytes is None or found.all_logits_bytes >= parts_of(found)["weights"]
+    monkeypatch.setattr(peaking, "free_bytes", lambda _: 0)
+    assert last(peak_memory(model, tokens=300)).all_logits_bytes is None and len(asked) == 2
+
+
+def parts_of(found: PeakMemory) -> dict[str, int]:
+    return {part.name: part.bytes or 0 for part in found.parts}
+
+
+WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("prefill", {"lengths": (0,)}), ("prefill", {"lengths": ()}), ("prefill", {"lengths": (8, 1.5)}),
+    ("prefill", {"lengths": "32"}), ("prefill", {"lengths": 32}), ("prefill", {"repeats": 0}),
+    ("prefill", {"seconds_limit": 0}), ("prefill", {"seconds_limit": float("nan")}),
+    ("prefill", {"seconds_limit": "9"}), ("steps", {"contexts": (-1,)}), ("steps", {"contexts": (True,)}),
+    ("steps", {"repeats": 1.5}), ("lanes", {"lanes": (None,)}), ("lanes", {"context_tokens": 0}),
+    ("lanes", {"lanes": tuple(range(1, 99))}), ("one-by-one", {"tokens": 0}), ("one-by-one", {"repeats": None}),
+    ("roofline", {"prompt_tokens": "9"}), ("roofline", {"lanes": (0,)}), ("recheck", {"new_tokens": -1}),
+    ("recheck", {"prompt_tokens": 2.0}), ("peak", {"tokens": 10**10}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG)
+def test_counts_that_are_none_are_one_sentence_and_nothing_runs(
+    name: str, wrong: dict[str, Any], make_model: Callable[..., LoadedModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make_model()
+    seen = forwards(model, monkeypatch)
+    with pytest.raises(InvalidSetting, match=next(iter(wrong))) as refused:
+        list(EXPERIMENTS[name](model, **wrong))
+    assert str(refused.value).endswith(".") and seen == []
 
 
 @pytest.mark.parametrize("name", ["prefill", "steps", "lanes"])

@@ -53,7 +53,9 @@ def test_no_weight_is_held_twice() -> None:
     assert sum(held.values()) == sum(weight.nbytes for weight in module.parameters())
     assert all(torch.equal(weight, before[name]) for name, weight in module.named_parameters())
     storages = {
-        tensor.untyped_storage().data_ptr() for layer in step._layers for tensor in (layer.qkv, layer.gate_up)
+        matrix.weight.untyped_storage().data_ptr()
+        for layer in step._layers
+        for matrix in (layer.qkv, layer.gate_up)
     }
     assert storages <= set(held)
 

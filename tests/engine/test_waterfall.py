@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from playground.core.decoding import GREEDY, Decoding, InvalidSetting
 from playground.core.stages import ORDERS, STAGE_ORDER
 from playground.core.waterfall import StageEffect, Waterfall, WaterfallRow
-from playground.engine.choice import BrokenLogits
 from playground.engine.pipeline import build
+from playground.engine.raw import BrokenLogits
 from playground.engine.waterfall import waterfall
 from tests.engine.reference import choose_from
 
