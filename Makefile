@@ -5,6 +5,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS ?= 2
 export HOST PORT MODEL
 
 .PHONY: help run test test-oldest check bench screenshots format clean
@@ -15,13 +16,13 @@ help: ## this list
 run: $(VENV)/run.stamp ## the page on 127.0.0.1:7860, or the first free port after it (PORT= HOST= MODEL=)
 	@$(BIN)/first-token serve
 
-test: $(VENV)/dev.stamp ## every test that needs no GPU
+test: $(VENV)/dev.stamp ## every test that needs no GPU; two at a time (WORKERS=)
 	@sh .ci/browser.sh $(BIN)
 	@$(BIN)/first-token models fetch
-	@$(BIN)/python -m pytest -m "not gpu" $(PYTEST)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not gpu" --ignore tests/test_readme.py $(PYTEST)
 
 test-oldest: $(VENV)/oldest.stamp ## the engine's tests again, on the oldest transformers that is allowed
-	@OMP_NUM_THREADS=1 PYTHONPATH=$(abspath $(VENV)/oldest) $(BIN)/python -m pytest -m "not gpu and not model" tests/engine $(PYTEST)
+	@PYTHONPATH=$(abspath $(VENV)/oldest) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not gpu and not model" tests/engine $(PYTEST)
 
 check: $(VENV)/dev.stamp ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""The outputs in README.md are those of the commands above them: python .ci/readme.py writes them anew.
+"""The outputs in the READMEs are those of the commands above them: python .ci/readme.py writes them anew.
 
 Commands that run the model are shown with their stdout alone, since the story on stderr holds times
 of one machine. Run from the repository's root.
@@ -9,11 +9,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from playground.settings import child_environment
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+ROOT = Path(__file__).resolve().parents[1]
+READMES = (ROOT / "README.md", ROOT / "README.zh-CN.md")
 RUNS_A_MODEL = {"generate", "compare", "score", "tokens"}
 _BLOCK = re.compile(r"```console\n\$ (first-token .*)\n(?:.*\n)*?```\n")
 
@@ -33,16 +35,18 @@ def runs_a_model(command: str) -> bool:
     return command.split()[1] in RUNS_A_MODEL
 
 
+@cache
 def output(command: str) -> str:
     """What the command prints, lines without trailing spaces. Raises `CalledProcessError`."""
     arguments = shlex.split(command)[1:]
     done = subprocess.run(
         [sys.executable, "-m", "playground", *arguments],
-        cwd=README.parent, env=child_environment(COLUMNS="88"), check=True, text=True, encoding="utf-8",
+        cwd=ROOT, env=child_environment(COLUMNS="88"), check=True, text=True, encoding="utf-8",
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL if runs_a_model(command) else subprocess.STDOUT,
     )  # fmt: skip
     return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
 
 
 if __name__ == "__main__":
-    README.write_text(with_outputs(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for readme in READMES:
+        readme.write_text(with_outputs(readme.read_text(encoding="utf-8")), encoding="utf-8")

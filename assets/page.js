@@ -1,7 +1,10 @@
 // Between gradio's page and the stage: who this tab is, language, theme, keys, and the adapter that
 // feeds packets to stage.js. Draws nothing of a run. Text goes in by textContent only.
 
-const LANGUAGES = ["en", "zh"];
+import { address, linkIn, modelName, withSeeds } from "./links.js";
+
+const fact = (name) => document.querySelector(`meta[name="first-token-${name}"]`)?.content ?? "";
+const LANGUAGES = (fact("languages") || "en").split(" ");
 const NAMES = { float32: "fp32", bfloat16: "bf16", float16: "fp16" };
 const here = new URL(".", import.meta.url);
 const mounted = [];
@@ -31,7 +34,8 @@ function session() {
 function language() {
   const chosen = browser.get("first-token.language");
   if (LANGUAGES.includes(chosen)) return chosen;
-  return (navigator.language ?? "").toLowerCase().startsWith("zh") ? "zh" : "en";
+  const own = (navigator.language ?? "").toLowerCase();
+  return LANGUAGES.find((one) => own === one || own.startsWith(`${one}-`)) ?? LANGUAGES[0];
 }
 
 function theme() {
@@ -55,7 +59,7 @@ async function text(of = language()) {
 
 async function speak() {
   const words = await text();
-  document.documentElement.lang = language() === "zh" ? "zh-CN" : "en";
+  document.documentElement.lang = words.page.lang;
   for (const { handle } of mounted) handle.setText(words.stage);
   showModel();
   showSeed();
@@ -76,7 +80,7 @@ function who(layout) {
 window.firstToken = {
   who,
   toggleLanguage() {
-    browser.set("first-token.language", language() === "zh" ? "en" : "zh");
+    browser.set("first-token.language", LANGUAGES[(LANGUAGES.indexOf(language()) + 1) % LANGUAGES.length]);
     speak();
     return who();
   },
@@ -84,6 +88,12 @@ window.firstToken = {
     browser.set("first-token.theme", theme() === "dark" ? "light" : "dark");
     applyTheme();
   },
+  /** The run that the stage of `layout` is to show, now or as soon as it is there. */
+  hold(layout, run) {
+    tab.set(`first-token.run.${layout}`, run);
+    for (const one of mounted) if (one.layout === layout) one.overtaken.delete(run);
+  },
+  copyLink,
   tour() {
     visible()?.handle.tour?.(true);
   },
@@ -106,12 +116,12 @@ export async function adapt({ element, trigger, layout }) {
     theme: theme(), text: words.stage, layout,
   });
   for (const old of mounted.filter((one) => !one.element.isConnected)) mounted.splice(mounted.indexOf(old), 1);
-  mounted.push({ element, handle });
+  const overtaken = new Set();
+  mounted.push({ element, handle, layout, overtaken });
   window[handleName(layout)] = handle;
   const place = `first-token.run.${layout}`;
-  wish("ready", { run: tab.get(place) });
-  if (layout === "run" && language() !== "en") wish("language");
-  const overtaken = new Set();
+  wish("ready", { run: tab.get(place), linked: taken || fresh() });
+  if (layout === "run" && language() !== LANGUAGES[0]) wish("language");
   let current = null;
   return (json) => {
     const packet = JSON.parse(json);
@@ -130,6 +140,7 @@ export async function adapt({ element, trigger, layout }) {
       document.body.classList.toggle("model-suggests", packet.suggests === true);
     }
     if (layout === "run") noteSeed(packet);
+    if (layout === "compare") noteSeeds(packet);
     handle.packet(packet);
     window.dispatchEvent(new CustomEvent("first-token-packet", { detail: packet }));
   };
@@ -170,11 +181,69 @@ function noteSeed(packet) {
   showSeed();
 }
 
+let seeds = [];
+function noteSeeds(packet) {
+  const started = packet.events?.find((event) => event.event === "started");
+  if (started) seeds = packet.label === "recorded" ? [] : (started.request?.lanes ?? []).map((lane) => lane.seed);
+}
+
 async function showSeed() {
   const place = document.querySelector("#drawn-seed .drawn-seed");
   if (!place) return;
   const words = (await text()).controls;
   place.textContent = seed === null ? "" : words.drawn_seed.replace("{seed}", String(seed));
+}
+
+/** The link in the address, whether or not the page has followed it. */
+const asking = () => linkIn(location.hash, location.search);
+
+/** Whether the address asks for something that this tab has not shown yet. */
+function fresh() {
+  const link = asking();
+  return link !== null && (link !== tab.get("first-token.link") || !tab.get("first-token.run.run"));
+}
+
+let taken = false;
+
+/** Hand the link in the address to `take`, now and whenever another one is put there; a reload keeps what was changed. */
+export function arrivals(take) {
+  const arrive = () => {
+    if (!fresh()) return;
+    const link = asking();
+    tab.set("first-token.link", link);
+    taken = true;
+    take({ link, session: session(), language: language() });
+  };
+  addEventListener("hashchange", arrive);
+  arrive();
+}
+
+/** On a Space the page stands in a frame: the address to pass on is the one around it. */
+const base = () => (fact("space") && window.parent !== window ? fact("space") : location.origin + location.pathname);
+
+async function copyLink(place, names, values) {
+  const asked = Object.fromEntries(names.map((name, i) => [name, values[i]]));
+  const lanes = names.filter((one) => one.startsWith("lane-"));
+  for (const name of lanes) if (!document.getElementById(name)?.offsetParent) delete asked[name];
+  const shown = lanes.filter((name) => name in asked);
+  withSeeds(shown.map((name) => String(asked[name])), seeds).forEach((spec, i) => { asked[shown[i]] = spec; });
+  asked.model = modelName(String(asked.model ?? ""));
+  if (model?.revision && modelName(model.name ?? "").endsWith(asked.model.split("/").at(-1))) asked.revision = model.revision;
+  if (place === "playground" && seed !== null && asked.seed === "") asked.seed = seed;
+  await offer(place, address(base(), place, asked));
+}
+
+/** Put `link` on the clipboard; where the browser does not let us, in a field to be copied by hand. */
+async function offer(place, link) {
+  const words = (await text()).links;
+  const control = document.getElementById(`link-${place}`);
+  const [said, field] = [control.querySelector(".link-copied"), control.querySelector(".link-address")];
+  let byHand = false;
+  try { if (link) await navigator.clipboard.writeText(link); } catch { byHand = true; }
+  said.textContent = link === null ? words.too_long : byHand ? words.by_hand : words.copied;
+  field.hidden = !byHand;
+  field.value = link ?? "";
+  if (byHand) field.select();
 }
 
 function press(id) {

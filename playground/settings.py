@@ -4,6 +4,7 @@ Knows no model, no page and no command line; their own options win over these va
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from playground.core.refusal import Refused
 
 THREADS_LIMIT = 1024
 
+SPACES = "https://huggingface.co/spaces"
+
+_SPACE = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
 _YES = {"1", "true", "yes", "on"}
 
 
@@ -29,7 +33,8 @@ class Settings:
 
     `cache_dir` holds our own converted models and nothing else's. `model` None is the default
     model. `threads` None leaves the number of CPU threads to the engine. `offline` forbids every
-    request that leaves the machine. `on_space` tells a Hugging Face Space.
+    request that leaves the machine. `on_space` tells a Hugging Face Space, `space_address` where
+    its visitors see it: the page itself stands in a frame there.
     """
 
     cache_dir: Path
@@ -41,6 +46,7 @@ class Settings:
     threads: int | None = None
     offline: bool = False
     on_space: bool = False
+    space_address: str | None = None
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
@@ -51,7 +57,8 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     OMP_NUM_THREADS as threads.
     """
     env = os.environ if environment is None else environment
-    on_space = bool(env.get("SPACE_ID"))
+    space = env.get("SPACE_ID", "")
+    on_space = bool(space)
     cache = _first(env, "FIRST_TOKEN_CACHE") or user_cache_dir("first-token", appauthor=False)
     offline = ("FIRST_TOKEN_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
     return Settings(
@@ -64,6 +71,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         threads=_whole(env, 1, THREADS_LIMIT, "FIRST_TOKEN_THREADS") or _openmp_threads(env),
         offline=any(_yes(env, name) for name in offline),
         on_space=on_space,
+        space_address=f"{SPACES}/{space}" if _SPACE.fullmatch(space) else None,
     )
 
 

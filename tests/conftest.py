@@ -1,9 +1,15 @@
-"""What every ring shares: nothing asks the network, and a ring that runs the real model says what it needs."""
+"""What every ring shares: nothing asks the network, and a ring that runs the real model says what it needs.
+
+With `-n 2` (pytest-xdist, as `make test` does) two processes take the tests between them, each with one
+thread of torch. A test marked `alone`, which reads a clock, waits until it is the only one.
+"""
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +21,41 @@ settings.load_profile("first-token")
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+if WORKER:  # before torch is imported
+    os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def pytest_report_header() -> str:
     """Which versions ran: CI does so on two of transformers."""
     return ", ".join(f"{name} {version(name)}" for name in ("transformers", "huggingface_hub", "torch"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """One test, among others or alone."""
+    if not WORKER:
+        return (yield)
+    with _in_the_room(alone=item.get_closest_marker("alone") is not None):
+        return (yield)
+
+
+@contextmanager
+def _in_the_room(alone: bool) -> Iterator[None]:
+    """Share the room, or have it. Who waits for it stands in the gate, so that nobody else slips in."""
+    import fcntl
+
+    with Path(__file__).with_name("__init__.py").open() as gate, Path(__file__).open() as room:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        yield
+
+
+@pytest.fixture(scope="session")
+def first_port() -> int:
+    """Where a served page looks for a free port: two processes that look in one place take the same."""
+    return 7960 + 300 * int(WORKER.removeprefix("gw") or 0)
 
 
 @pytest.fixture(scope="session")

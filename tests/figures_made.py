@@ -81,10 +81,19 @@ def prefill_curve(**changed: Any) -> PrefillCurve:
     return PrefillCurve(CONDITIONS, **made | changed)
 
 
-def _point(name: Any, seconds: float, cost: Any) -> RooflinePoint:
+def roofline(device: Device, prefill_seconds: float, decode_seconds: float) -> Roofline:
+    """Two forwards of 512 tokens that took these times."""
+    points = (
+        _point("prefill", prefill_seconds, prefill_cost(SHAPE, 512), device),
+        _point("decode", decode_seconds, decode_cost(SHAPE, 512), device),
+    )
+    return Roofline(CONDITIONS, device, points)
+
+
+def _point(name: Any, seconds: float, cost: Any, device: Device) -> RooflinePoint:
     return RooflinePoint(
-        name, 512, seconds, cost, cost.flops / seconds, attainable_flops_per_second(DEVICE, cost.intensity),
-        verdict(cost, seconds, DEVICE),
+        name, 512, seconds, cost, cost.flops / seconds, attainable_flops_per_second(device, cost.intensity),
+        verdict(cost, seconds, device),
     )  # fmt: skip
 
 
@@ -102,10 +111,19 @@ def llama_capacity(**changed: Any) -> Capacity:
 _STEPS = tuple(Timed(n, (0.031 + 7e-6 * n, 0.032 + 7e-6 * n, 0.033 + 7e-6 * n)) for n in LENGTHS)
 _LANES = tuple(Timed(n, (0.03 + 0.0015 * n,)) for n in (1, 2, 4, 8, 16))
 _PARTS = (
-    MemoryPart("weights", 538_000_000, "computed"), MemoryPart("kv", 94_371_840, "measured"),
-    MemoryPart("logits", 196_608, "computed"), MemoryPart("rest", None, "measured"),
+    MemoryPart("weights", 538_000_000, "measured", 538_000_000),
+    MemoryPart("kv", 94_371_840, "measured", 94_371_840), MemoryPart("logits", 196_608, "computed", 196_608),
+    MemoryPart("rest", 120 << 20, "measured", 9 << 20, "estimated"),
 )  # fmt: skip
-_KINDS = (KindOfLayer("full", 12, None, 1, 30 << 20, 0), KindOfLayer("state-space", 6, None, 0, 0, 2 << 20))
+_KINDS = (
+    KindOfLayer("full", 12, None, 30 << 20, 0, 30 << 20, 64 << 20, 0),
+    KindOfLayer("sliding", 6, 128, 10 << 20, 0, 9 << 20, 10 << 20, 0),
+    KindOfLayer("state-space", 6, None, 0, 2 << 20, 0, 0, 2 << 20),
+)
+_LAYERS = (
+    KindOfLayer("full", 1, None, 2_621_440, 0, 2_621_440, 5 << 20, 0),
+    KindOfLayer("none", 1, None, 0, 0),
+)
 
 MADE: dict[str, tuple[Chart[Any], Callable[[], Any]]] = {
     "prefill": (PREFILL, prefill_curve),
@@ -119,25 +137,27 @@ MADE: dict[str, tuple[Chart[Any], Callable[[], Any]]] = {
         ONE_BY_ONE,
         lambda: OneByOne(CONDITIONS, 256, (0.35, 0.36), (8.1, 8.0), 3.1e-5, True, 1, 256),
     ),
-    "roofline": (
-        ROOFLINE,
-        lambda: Roofline(
-            CONDITIONS,
-            DEVICE,
-            (_point("prefill", 0.95, prefill_cost(SHAPE, 512)), _point("decode", 0.034, decode_cost(SHAPE, 512))),
-        ),
-    ),
+    "roofline": (ROOFLINE, lambda: roofline(DEVICE, 0.95, 0.034)),
+    "roofline, far below": (ROOFLINE, lambda: roofline(Device(4e12, 8e14), 0.02, 0.012)),
     "phases": (PHASES, lambda: (Phases(39, 37, 0.099, 1.31), Phases(100, 500, 0.17, 17.9, "estimated"))),
     "growth": (GROWTH, lambda: Growth(HOSTILE, cache_of("gpt-oss-120b"), 4096)),
     "ghosts": (GHOSTS, lambda: Ghosts(HOSTILE, cache_of("llama-3.1-8b"), 4096, 32)),
     "capacity": (CAPACITY, llama_capacity),
     "drilldown": (DRILLDOWN, lambda: Drilldown(HOSTILE, cache_of("llama-3.1-8b"))),
-    "peak": (PEAK, lambda: PeakMemory(CONDITIONS, 2048, 1, _PARTS, 760 << 20, "measured", 402_653_184)),
+    "peak": (
+        PEAK,
+        lambda: PeakMemory(
+            CONDITIONS, 2048, 1, _PARTS, 760 << 20, "measured", 402_653_184, 620 << 20, 1150 << 20
+        ),
+    ),
+    "peak, estimated": (
+        PEAK, lambda: PeakMemory(CONDITIONS, 2048, 1, _PARTS[1:3], 620 << 20, "estimated", 402_653_184)
+    ),
     "held": (
         HELD,
         lambda: Holding(
             ModelFacts("tests/made", None, "cpu", "float32", 100, 1000), 1, 1200, 39, 30 << 20, 64 << 20, 30 << 20,
-            2 << 20, 2 << 20, (), _KINDS,
+            2 << 20, 2 << 20, (), _KINDS, _LAYERS,
         ),
     ),
 }  # fmt: skip

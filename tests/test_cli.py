@@ -38,6 +38,8 @@ COMMANDS = [
     "tokens",
     "kv",
     "replay",
+    "export",
+    "gallery",
     "models",
     "doctor",
     "bench",
@@ -146,6 +148,7 @@ def config(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.alone
 def test_help_is_quick_and_imports_no_torch() -> None:
     program = (
         "import sys, time; began = time.perf_counter()\n"
@@ -438,6 +441,29 @@ def test_a_closed_pipe_is_no_traceback() -> None:
         f"{sys.executable} -m playground kv llama-3-8b --json | true", shell=True, capture_output=True, text=True
     )  # fmt: skip
     assert "Traceback" not in done.stderr
+
+
+def test_a_traceback_is_for_who_asks_for_it() -> None:
+    """In a process of its own: under pytest the log has a reader already."""
+    program = (
+        "import logging, sys\n"
+        "from playground import cli\n"
+        "from playground.cli import generate\n"
+        "def broken(*_):\n"
+        "    logging.getLogger('playground.engine.decode').error('A run broke off.')\n"
+        "    raise ZeroDivisionError('no such luck')\n"
+        "generate.local_backend = broken\n"
+        "sys.exit(cli.run(sys.argv[1:]))"
+    )
+    done = [
+        subprocess.run([sys.executable, "-c", program, *given], capture_output=True, text=True)
+        for given in (["generate", "a"], ["--verbose", "generate", "a"])
+    ]
+    assert [one.returncode for one in done] == [1, 1]
+    (sentence,) = done[0].stderr.splitlines()
+    assert sentence.startswith("Error: Unexpected fault (ZeroDivisionError: no such luck)")
+    assert "A run broke off." in done[1].stderr and "Traceback" in done[1].stderr
+    assert done[1].stderr.splitlines()[-1] == sentence
 
 
 @pytest.mark.model

@@ -3,6 +3,8 @@
 import { box, make, setText } from "./dom.js";
 import { bytes } from "./numbers.js";
 
+const MODEL_CHARACTERS = 40;
+
 export class Banner {
   constructor(scene) {
     this.scene = scene;
@@ -18,10 +20,11 @@ export class Banner {
   }
 
   /** The pill that says what is shown; it lives in the corner of a card. */
-  paint({ label, progress }) {
+  paint({ label, progress, run }) {
     const { words } = this.scene;
     this.label.hidden = !label || !words.has(`label.${label}`);
-    if (!this.label.hidden) setText(this.label, words.say(`label.${label}`));
+    const model = String(run?.model?.name ?? "").split("/").at(-1).slice(0, MODEL_CHARACTERS);
+    if (!this.label.hidden) setText(this.label, words.say(`label.${label}`, { model }));
     this.label.dataset.label = label ?? "";
     this.#progress(progress);
   }

@@ -6,6 +6,7 @@ import { DrawStrip } from "./draw_strip.js";
 import { Flow } from "./flow.js";
 import { visible } from "./marks.js";
 import { count, draw, percent, rate } from "./numbers.js";
+import { provable } from "./provable.js";
 import { Rows } from "./rows.js";
 import { surprisal } from "./run.js";
 import { Sentence } from "./words.js";
@@ -19,17 +20,20 @@ export class Candidates {
     this.few = true;
     this.title = make("h2", "ft-title");
     this.token = make("code", "ft-token-big");
-    this.figure = make("span");
-    this.why = new Sentence(make("p", "ft-why"), words, glossary.term);
+    this.figure = provable(scene, "processed");
+    this.why = new Sentence(make("p", "ft-why"), words, glossary.term, {
+      raw: () => scene.prove("raw"), bits: () => scene.prove("surprisal"),
+    });
     this.strip = new DrawStrip(scene);
     this.flow = new Flow(scene);
     this.rows = new Rows(scene);
     this.more = button("ft-link", "", () => this.#toggle());
+    const proof = button("ft-link", words.say("prove.all"), () => scene.prove("processed"));
     this.node = region(words.say("region.candidates"), "ft-card-candidates");
     this.node.dataset.waiting = words.say("candidates.waiting");
     this.node.append(
       this.title, box("ft-big", this.token, this.figure), this.why.node, this.strip.node,
-      this.flow.node, this.rows.node, this.more,
+      this.flow.node, this.rows.node, box("ft-card-foot", this.more, proof),
     );
     this.reset();
   }
@@ -52,7 +56,7 @@ export class Candidates {
     setText(this.title, words.say("candidates.title", { n: count(cursor + 1) }));
     setText(this.token, visible(step.token));
     setText(this.figure, percent(step.processed_probability, run.figures));
-    this.figure.title = words.say("candidates.figure");
+    this.figure.title = `${words.say("candidates.figure")}. ${words.say("prove.open")}`;
     this.why.show(whyKey(step), whyValues(step, run, words));
     this.strip.show(step);
     this.flow.show(step, lane, run);

@@ -5,12 +5,14 @@
 import { make } from "./dom.js";
 import { appendMarked, completes, decoded, encoded, isPiece, spacedBytes } from "./marks.js";
 
+const JUMPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 const JOINER = "\u200d";
 const graphemes = typeof Intl.Segmenter === "function" ? new Intl.Segmenter() : null;
 
 export class Chips {
   constructor(node) {
     this.node = node;
+    node.dir = "auto";
     this.clear();
   }
 
@@ -137,6 +139,13 @@ export class Chips {
     appendMarked(group.joined, group.whole ? group.text : group.text.replace(/\ufffd+$/, ""));
     this.lastText = group.text;
   }
+}
+
+/** By how many tokens an arrow key moves, 0 for other keys; in `node`, left is onward where its text runs left. */
+export function jump({ key }, node = null) {
+  const by = JUMPS[key] ?? 0;
+  const sideways = key === "ArrowLeft" || key === "ArrowRight";
+  return sideways && node && getComputedStyle(node).direction === "rtl" ? -by : by;
 }
 
 /** Whether the last character of `before` and the first of `after` are one to a reader. */

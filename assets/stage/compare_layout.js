@@ -1,8 +1,10 @@
 // Compare: lanes of one run side by side, then every fork.
 
 import { Banner } from "./banner.js";
+import { jump } from "./chips.js";
 import { box, make, setText } from "./dom.js";
 import { Fork } from "./fork.js";
+import { Herald } from "./herald.js";
 import { LaneCard } from "./lane_card.js";
 import { divergence } from "./lanes.js";
 import { showNotes } from "./notes.js";
@@ -10,8 +12,6 @@ import { count, duration, rate } from "./numbers.js";
 import { timing } from "./run.js";
 import { Tip } from "./tip.js";
 import { Sentence } from "./words.js";
-
-const JUMPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 export class CompareLayout {
   constructor(scene, layer) {
@@ -28,14 +28,16 @@ export class CompareLayout {
     this.row.setAttribute("role", "group");
     this.row.setAttribute("aria-label", words.say("compare.lanes"));
     this.fork = new Fork(scene);
+    this.herald = new Herald();
     this.node = box("ft-compare", this.banner.node, box("ft-compare-lead", this.lead.node, this.banner.label),
-      this.error, this.notes, this.row, this.fork.node);
+      this.error, this.notes, this.row, this.fork.node, this.herald.node);
     this.reset();
   }
 
   reset() {
     this.cards = [];
     this.row.replaceChildren();
+    this.herald.reset();
     this.fork.reset();
     this.tip.hide();
   }
@@ -45,18 +47,20 @@ export class CompareLayout {
   }
 
   paint({ run, label, progress, error, note }) {
+    const { words } = this.scene;
     this.run = run;
-    this.banner.paint({ label, progress });
+    this.banner.paint({ label, progress, run });
     this.#lead(run);
     const message = error || run.failed?.message || "";
     setText(this.error, message);
     this.error.hidden = !message;
-    showNotes(this.notes, this.scene.words, run, note);
+    showNotes(this.notes, words, run, note);
     this.fork.node.hidden = run.lanes.length < 2;
     if (run.lanes.length > this.cards.length) this.#build(run);
     const painted = this.cards.map((card) =>
       card.paint(run, card.lane.index ? divergence(run.lanes[0], card.lane) : null));
     this.fork.paint(run);
+    if (label !== "recorded" && run.done && run.lanes.length) this.herald.tell(() => "", words.say("compare.all_ended", { n: run.lanes.length }));
     return painted.reduce((a, b) => a + b, 0);
   }
 
@@ -96,7 +100,8 @@ export class CompareLayout {
       if (!chip || event.ctrlKey || event.metaKey || event.altKey) return;
       const n = card.chips.items.length;
       const at = Number(chip.dataset.i);
-      const to = event.key in JUMPS ? at + JUMPS[event.key] : event.key === "Home" ? 0 : event.key === "End" ? n - 1 : null;
+      const by = jump(event, node);
+      const to = by ? at + by : event.key === "Home" ? 0 : event.key === "End" ? n - 1 : null;
       if (to === null) return;
       event.preventDefault();
       card.chips.items[Math.min(n - 1, Math.max(0, to))].chip.focus();

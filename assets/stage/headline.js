@@ -11,7 +11,9 @@ export class Headline {
     const { words, glossary } = scene;
     this.scene = scene;
     this.lead = new Sentence(make("p", "ft-lead"), words, glossary.term);
-    this.rates = new Sentence(make("span"), words, glossary.term);
+    this.rates = new Sentence(make("span"), words, glossary.term, {
+      decode: () => scene.prove("decode"), first: () => scene.prove("ttft"),
+    });
     this.end = make("span");
     this.shares = new Shares(scene);
     this.lead.node.setAttribute("aria-live", "off");

@@ -2,6 +2,7 @@
 
 import { box, make, region, setAttributes, setText } from "./dom.js";
 import { bytes, count, percent } from "./numbers.js";
+import { provable } from "./provable.js";
 import { Wall } from "./wall.js";
 import { Sentence } from "./words.js";
 
@@ -11,8 +12,8 @@ export class Memory {
   constructor(scene) {
     const { words, glossary } = scene;
     this.scene = scene;
-    this.figure = make("span");
-    this.figure.title = words.say("memory.measured");
+    this.figure = provable(scene, "kv");
+    this.figure.title = `${words.say("memory.measured")}. ${words.say("prove.open")}`;
     this.wall = new Wall(scene);
     this.what = new Sentence(make("span"), words, glossary.term);
     this.verdict = new Sentence(make("span", "ft-verdict"), words, glossary.term);

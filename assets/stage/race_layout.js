@@ -22,7 +22,7 @@ export class RaceLayout {
     this.meter = box("ft-meter ft-race-meter", make("i"));
     this.meter.setAttribute("role", "progressbar");
     this.meter.setAttribute("aria-label", words.say("race.progress"));
-    this.head = box("ft-card ft-race-lead", this.lead.node, this.meter);
+    this.head = box("ft-card ft-race-lead", this.banner.label, this.lead.node, this.meter);
     this.notes = make("div", "ft-notes");
     this.error = make("p", "ft-error");
     this.error.setAttribute("role", "alert");
@@ -46,8 +46,8 @@ export class RaceLayout {
     return race.steps;
   }
 
-  paint({ run: race, progress, error, note }) {
-    this.banner.paint({ label: null, progress });
+  paint({ run: race, label, progress, error, note }) {
+    this.banner.paint({ label: label === "recorded" ? "recorded_race" : label, progress, run: race.notes });
     const message = error || this.#failure(race);
     setText(this.error, message);
     this.error.hidden = !message;

@@ -3,16 +3,17 @@
 import { Answer } from "./answer.js";
 import { Banner } from "./banner.js";
 import { Candidates } from "./candidates.js";
+import { jump } from "./chips.js";
 import { box, make, setText } from "./dom.js";
+import { Herald } from "./herald.js";
 import { Memory } from "./memory.js";
+import { Prove } from "./prove.js";
 import { surprisal } from "./run.js";
 import { describe } from "./settings.js";
 import { Sheet } from "./sheet.js";
 import { Timeline } from "./timeline.js";
 import { Tip } from "./tip.js";
 import { Tour } from "./tour.js";
-
-const JUMPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 export class RunLayout {
   constructor(scene, layer, root) {
@@ -23,7 +24,10 @@ export class RunLayout {
       moveBy: (by) => this.move(this.cursor + by, {}),
       onKey: (event, options) => this.#onKey(event, options),
       listenToTokens: (node) => this.#listen(node),
+      prove: (key) => this.prove.open(key),
     });
+    this.prove = new Prove(scene, layer);
+    this.herald = new Herald();
     this.tip = new Tip(scene.words, layer);
     this.banner = new Banner(scene);
     this.answer = new Answer(scene);
@@ -35,7 +39,7 @@ export class RunLayout {
     this.sheet = new Sheet(scene, layer);
     this.node = box("ft-run", box("ft-columns",
       box("ft-column", this.answer.node, this.timeline.node),
-      box("ft-column ft-column-side", this.candidates.node, this.memory.node)));
+      box("ft-column ft-column-side", this.candidates.node, this.memory.node)), this.herald.node);
     this.tour = new Tour(scene.words, {
       token: () => this.answer.chips.node,
       bars: () => this.candidates.rows.node, draw: () => this.candidates.strip.node,
@@ -48,6 +52,8 @@ export class RunLayout {
     this.following = true;
     for (const card of this.#cards()) card.reset();
     this.sheet.close();
+    this.prove.close();
+    this.herald.reset();
     this.tip.hide();
     this.tour.end();
   }
@@ -60,7 +66,8 @@ export class RunLayout {
     this.banner.paint(this.view);
     setText(this.settings, lane ? describe(this.scene.words, lane) : "");
     const painted = this.answer.paint(this.view);
-    for (const card of [this.candidates, this.memory, this.timeline, this.sheet]) card.paint(this.view);
+    for (const card of [this.candidates, this.memory, this.timeline, this.sheet, this.prove]) card.paint(this.view);
+    if (lane && state.label !== "recorded") this.#tell(lane);
     if (state.label === "recorded" && lane?.done && painted === lane.steps.length) this.tour.offer();
     return painted;
   }
@@ -79,7 +86,13 @@ export class RunLayout {
     if (focus) this.answer.chipOf(this.cursor)?.focus({ preventScroll: false });
   }
 
+  #tell(lane) {
+    const end = lane.done ? this.scene.words.say(`finish.${lane.reason}`, { stop: lane.finished?.stop_string ?? "", n: lane.steps.length }) : "";
+    this.herald.tell(() => lane.finished?.text ?? lane.steps.map((step) => step.text).join(""), end);
+  }
+
   destroy() {
+    this.prove.destroy();
     this.timeline.destroy();
     this.memory.wall.destroy();
     this.sheet.destroy();
@@ -125,7 +138,8 @@ export class RunLayout {
   #onKey(event, options) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const n = this.view?.lane?.steps.length ?? 0;
-    const to = event.key in JUMPS ? this.cursor + JUMPS[event.key]
+    const by = jump(event, options.focus ? this.answer.chips.node : null);
+    const to = by ? this.cursor + by
       : event.key === "Home" ? 0 : event.key === "End" ? n - 1 : null;
     if (to === null && event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();

@@ -6,6 +6,7 @@ import { onEscape } from "./escape.js";
 import { whyKey, whyValues } from "./candidates.js";
 import { visible } from "./marks.js";
 import { count, percent } from "./numbers.js";
+import { provable } from "./provable.js";
 import { stageName } from "./settings.js";
 import { Sentence } from "./words.js";
 
@@ -20,7 +21,8 @@ export class Sheet {
     this.phone = window.matchMedia(PHONE);
     this.title = make("h2", "ft-title");
     this.token = make("code", "ft-token-big");
-    this.figures = make("span");
+    this.figures = provable(scene, "processed");
+    this.figures.title = words.say("prove.open");
     this.why = new Sentence(make("p", "ft-why"), words, glossary.term);
     this.list = make("div", "ft-sheet-list");
     this.previous = button("ft-button", words.say("sheet.previous"), () => this.#step(-1));

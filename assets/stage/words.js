@@ -1,6 +1,7 @@
 // The strings of one language, by key, and sentences made of them.
 //
-// A short value never breaks between its number and its unit. A string may hold {name} for a value, **bold**, and [[term|words]] for a word with a definition.
+// A short value never breaks between its number and its unit, and stands apart from the direction of the words
+// around it. A string may hold {name} for a value, **bold**, and [[term|words]] for a word with a definition.
 
 const SHORT = 16;
 const MARKS = /\{(\w+)\}|(\*\*)|\[\[([\w-]+)\|([^\]]+)\]\]/g;
@@ -49,8 +50,9 @@ export class Words {
  * so that a word under the pointer or in focus stays where it is.
  */
 export class Sentence {
-  constructor(node, words, term) {
-    Object.assign(this, { node, words, term, key: null, slots: [] });
+  /** `press` gives values by their names something to do when they are pressed. */
+  constructor(node, words, term, press = {}) {
+    Object.assign(this, { node, words, term, press, key: null, slots: [] });
   }
 
   show(key, values = {}) {
@@ -59,7 +61,7 @@ export class Sentence {
       const text = String(values[name] ?? "");
       if (slot.data === text) continue;
       slot.data = text;
-      slot.parentNode.className = text.length < SHORT ? "ft-value" : "";
+      slot.parentNode.classList.toggle("ft-value", text.length < SHORT);
     }
     return this.node;
   }
@@ -89,7 +91,9 @@ export class Sentence {
   #slot(name) {
     const slot = document.createTextNode("");
     this.slots.push([name, slot]);
-    const holder = document.createElement("span");
+    const press = this.press[name];
+    const holder = document.createElement(press ? "button" : "bdi");
+    if (press) Object.assign(holder, { type: "button", className: "ft-provable", title: this.words.say("prove.open") }).addEventListener("click", press);
     holder.append(slot);
     return holder;
   }

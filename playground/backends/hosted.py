@@ -1,11 +1,13 @@
 """The runs of all sessions, kept on the server.
 
 A run belongs to a session, has an unguessable id and outlives the page that started it, so that a
-reload finds it again. Knows no page and no model.
+reload finds it again. What comes before the dot of a session's name is its owner, who may have several
+and leaves with all of them. Knows no page and no model.
 """
 
 import secrets
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic
 from typing import Any, TypeVar
@@ -20,41 +22,49 @@ __all__ = ["Hosted", "HostedRace", "HostedRun", "Runs"]
 MIB = 2**20
 
 Kept = TypeVar("Kept", bound=Hosted[Any])
+Ended = Callable[[Hosted[Any]], None]
 
 
 class Runs:
     """The runs of all sessions, bounded in number and in (approximate) bytes.
 
     Runs that ended are dropped `ttl_seconds` after their last reader, and the longest idle ones
-    earlier where room is needed; a running one ends where nothing else is left to make room.
+    earlier where room is needed; a running one ends where nothing else is left to make room. `at_end` is
+    told of each run that has ended, on the thread that drove it. All that an owner has is dropped
+    `grace_seconds` after it has left.
     """
 
     def __init__(
         self, ttl_seconds: float = 3600, abandon_seconds: float = 30,
-        bytes_limit: int = 512 * MIB, runs_limit: int = 256,
+        bytes_limit: int = 512 * MIB, runs_limit: int = 256, at_end: Ended | None = None,
+        grace_seconds: float = 120,
     ) -> None:  # fmt: skip
         self._ttl_seconds, self._abandon_seconds = ttl_seconds, abandon_seconds
         self._bytes_limit, self._runs_limit = bytes_limit, runs_limit
+        self._at_end, self._grace_seconds = at_end, grace_seconds
+        self._left_at: dict[str, float] = {}
         self._runs: dict[str, Hosted[Any]] = {}
         self._lock = threading.RLock()
         self._janitor: threading.Thread | None = None
 
-    def start(self, session: str, backend: Backend, request: Request) -> HostedRun:
+    def start(self, session: str, backend: Backend, request: Request, label: str = "") -> HostedRun:
         """Begin a run of `session`, which supersedes its running one without waiting for its end.
 
         Raises `Refused` where the backend refuses the request at once, and `BackendError` where every
         place is taken by a running run; then nothing is stopped.
         """
         run = HostedRun(session, self._named(request), self._may_grow)
+        run.label = label
         run.open(backend)
         return self.admit(run)
 
-    def race(self, session: str, backend: Backend, request: Request) -> HostedRace:
+    def race(self, session: str, backend: Backend, request: Request, label: str = "") -> HostedRace:
         """A race that `admit` begins; opening it takes two forwards, so nothing is held meanwhile.
 
         Raises `Refused` as `start` does; whatever the session has running is left alone by that.
         """
         race = HostedRace(session, self._named(request), self._may_grow)
+        race.label = label
         race.open(backend)
         return race
 
@@ -63,7 +73,9 @@ class Runs:
         with self._lock:
             self._make_room()
             self.stop(run.session)
+            run.at_end = self._at_end
             self._runs[run.id] = run
+            self._left_at.pop(_owner(run.session), None)
             self._keep_tended()
         run.begin()
         return run
@@ -76,21 +88,37 @@ class Runs:
     def get(self, session: str, run_id: str) -> Hosted[Any] | None:
         """The run of that id, if it is this session's and still kept."""
         run = self._runs.get(run_id)
-        return run if run is not None and run.session == session else None
+        if run is None or run.session != session:
+            return None
+        with self._lock:
+            self._left_at.pop(_owner(session), None)  # whoever asks for its run has come back
+        return run
+
+    def of(self, *sessions: str) -> list[Hosted[Any]]:
+        """All that is kept of the sessions, in the order in which it was begun or recalled."""
+        with self._lock:
+            return [run for run in self._runs.values() if run.session in sessions]
+
+    def recall(self, run: Kept) -> Kept:
+        """Let a kept run be its session's youngest again; whatever the session has running is stopped."""
+        with self._lock:
+            if self._runs.get(run.id) is run:
+                if run is not self.latest(run.session):
+                    self.stop(run.session)
+                self._runs[run.id] = self._runs.pop(run.id)
+        return run
 
     def latest(self, session: str) -> Hosted[Any] | None:
         """The session's youngest run, if one is kept."""
-        return next(reversed(self._of(session)), None)
+        return next(reversed(self.of(session)), None)
 
     def youngest(self, *sessions: str) -> Hosted[Any] | None:
         """The run of any of the sessions that was begun last, if one is kept."""
-        with self._lock:
-            kept = [run for run in self._runs.values() if run.session in sessions]
-        return kept[-1] if kept else None
+        return next(reversed(self.of(*sessions)), None)
 
     def stop(self, session: str) -> bool:
         """Stop what the session has running, at once; whether there was anything."""
-        running = [run for run in self._of(session) if not run.done and not run.control.stopped]
+        running = [run for run in self.of(session) if not run.done and not run.control.stopped]
         for run in running:
             run.stop()
         return bool(running)
@@ -99,15 +127,20 @@ class Runs:
         """Stop and drop everything of the session."""
         self.stop(session)
         with self._lock:
-            for run in self._of(session):
+            for run in self.of(session):
                 self._drop(run)
+
+    def leave(self, owner: str) -> None:
+        """The owner's last page is closed: what it has goes after the grace, in which a reload comes back."""
+        with self._lock:
+            if self._sessions_of(owner):
+                self._left_at[owner] = monotonic()
 
     def __len__(self) -> int:
         return len(self._runs)
 
-    def _of(self, session: str) -> list[Hosted[Any]]:
-        with self._lock:
-            return [run for run in self._runs.values() if run.session == session]
+    def _sessions_of(self, owner: str) -> set[str]:
+        return {run.session for run in self._runs.values() if _owner(run.session) == owner}
 
     def _make_room(self) -> None:
         self._drop_ended()
@@ -157,10 +190,12 @@ class Runs:
     def _tend(self) -> None:
         """The janitor's rounds; it leaves when nothing is kept."""
         pause = threading.Event()
-        while not pause.wait(min(1.0, self._abandon_seconds / 4, self._ttl_seconds / 4)):
+        rounds = min(1.0, *(t / 4 for t in (self._abandon_seconds, self._ttl_seconds, self._grace_seconds)))
+        while not pause.wait(rounds):
             with self._lock:
                 self._tend_once(monotonic())
                 if not self._runs:
+                    self._left_at.clear()
                     self._janitor = None
                     return
 
@@ -169,3 +204,11 @@ class Runs:
             run.tend(now, self._abandon_seconds)
             if run.done and now - run.idle_since >= self._ttl_seconds:
                 self._drop(run)
+        for owner in [owner for owner, at in self._left_at.items() if now - at >= self._grace_seconds]:
+            del self._left_at[owner]
+            for session in self._sessions_of(owner):
+                self.forget(session)
+
+
+def _owner(session: str) -> str:
+    return session.partition(".")[0]

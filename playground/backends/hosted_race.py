@@ -27,6 +27,11 @@ class HostedRace(Hosted[Item]):
         """Both runs' events, ticks and the result."""
         return self._items
 
+    @property
+    def record(self) -> Race:
+        """The race."""
+        return self.race
+
     def _opened(self, backend: Backend) -> Iterator[Item]:
         if not isinstance(backend, Racer):
             raise BackendError("This model cannot run a race with and without its KV cache; choose another.")

@@ -16,6 +16,7 @@ from playground.backends.protocol import Backend, BackendError
 from playground.core.control import Control
 from playground.core.events import Event, Failed, Started, Stepped
 from playground.core.race import Item
+from playground.core.record import Record
 from playground.core.refusal import Refused
 from playground.core.request import Request
 from playground.core.run import Run, advance, cancellations
@@ -37,11 +38,16 @@ Told = TypeVar("Told", bound=Item)
 
 
 class Hosted(ABC, Generic[Told]):
-    """A stream of events in the making, or made; `events` only grows."""
+    """A stream of events in the making, or made; `events` only grows.
+
+    `label` says where it comes from, empty for one that was made here; `at_end` is called once it has ended.
+    """
 
     def __init__(self, session: str, request: Request, may_grow: Callable[["Hosted[Any]"], bool]) -> None:
         self.id = request.run
         self.session = session
+        self.label = ""
+        self.at_end: Callable[[Hosted[Any]], None] | None = None
         self.control = Control()
         self.bytes = 0
         self.idle_since = self._began = monotonic()
@@ -54,6 +60,11 @@ class Hosted(ABC, Generic[Told]):
     @abstractmethod
     def events(self) -> list[Told]:
         """All that has come, in order."""
+
+    @property
+    @abstractmethod
+    def record(self) -> Record:
+        """What it is so far, as a trace holds it."""
 
     @property
     def done(self) -> bool:
@@ -152,6 +163,8 @@ class Hosted(ABC, Generic[Told]):
             self._news.notify_all()
         if released:
             self._forget()
+        if self.at_end is not None:
+            self.at_end(self)
 
     def _awaited(self, at: int, due: float) -> tuple[list[Told], bool]:
         """What the driving thread has added since `at`; waits for `due`, then for the first event."""
@@ -211,6 +224,11 @@ class HostedRun(Hosted[Event]):
     def events(self) -> list[Event]:
         """The run's events."""
         return self.run.events
+
+    @property
+    def record(self) -> Run:
+        """The run."""
+        return self.run
 
     def _opened(self, backend: Backend) -> Iterator[Event]:
         return backend.stream(self.request, self.control)

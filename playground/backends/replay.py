@@ -11,10 +11,14 @@ from typing import Literal
 from playground.backends.protocol import BackendError
 from playground.core.control import Control
 from playground.core.events import Event, Failed, Finished, Prefilled, Prefilling, Started, Stepped
+from playground.core.race import WITH, WITHOUT, Item, Race, Raced, Ticked
+from playground.core.record import items
 from playground.core.request import ModelFacts, Request
 from playground.core.run import Run, advance, cancellations
 from playground.core.tokens import Token
 from playground.core.trace import Trace
+
+_BROKEN_OFF = "The record breaks off before the run ended; everything it holds is shown."
 
 Pace = float | Literal["recorded"] | None
 """Tokens a second in each lane, the recorded clock, or None for at once."""
@@ -58,8 +62,7 @@ class ReplayBackend:
         if not shown.done and control.stopped:
             yield from cancellations(shown, monotonic() - began)
         elif not shown.done:
-            message = "The record breaks off before the run ended; everything it holds is shown."
-            yield Failed(shown.id or request.run, None, message, monotonic() - began)
+            yield Failed(shown.id or request.run, None, _BROKEN_OFF, monotonic() - began)
 
     def forget(self, run: str) -> None:
         """Nothing is kept for a recorded run."""
@@ -74,6 +77,27 @@ class ReplayBackend:
                 steps[event.lane] += 1
                 clock = max(clock, steps[event.lane] / self._pace)
             yield clock, event
+
+
+class ReplayRaceBackend(ReplayBackend):
+    """Plays one recorded race, at once, whatever is asked of it. Raises `BackendError` where a side lacks."""
+
+    def __init__(self, record: Race) -> None:
+        super().__init__(record.cached)
+        self._race = record
+
+    def race(self, request: Request, control: Control) -> Iterator[Item]:
+        """The recorded items, under the id of `request` where it has one."""
+        for item in items(self._race):
+            if isinstance(item, Ticked | Raced):
+                yield item
+            else:
+                ending = WITHOUT if item.run.endswith(WITHOUT) else WITH
+                yield _renamed(item, request.run and request.run + ending)
+        sides = (self._race.cached, self._race.uncached)
+        for run, ending in zip(sides, (WITH, WITHOUT), strict=True):
+            if not run.done:
+                yield Failed(request.run + ending if request.run else run.id, None, _BROKEN_OFF, 0.0)
 
 
 def _clock(event: Event) -> float:

@@ -1,10 +1,12 @@
 """The command `first-token`.
 
 Every command answers `--help` without torch or gradio: heavy imports wait until a command runs.
-Exit codes: 0 success, 2 wrong use, 1 a failure; an error is one sentence on stderr. Knows the
-layers below and nothing of their insides.
+Exit codes: 0 success, 2 wrong use, 1 a failure; an error is one sentence on stderr, and what is logged
+beside it (tracebacks) is for `--verbose` and for the terminal of `serve`. Knows the layers below and
+nothing of their insides.
 """
 
+import logging
 import sys
 from importlib import import_module
 from typing import Annotated
@@ -32,11 +34,14 @@ for _name in (
     "tokens",
     "kv",
     "replay",
+    "gallery",
     "models",
     "doctor",
     "bench",
 ):
     import_module(f"playground.cli.{_name}").register(app)
+
+_log = logging.getLogger(__name__)
 
 
 def _print_version(wanted: bool) -> None:
@@ -48,11 +53,13 @@ def _print_version(wanted: bool) -> None:
 Version = Annotated[
     bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
 ]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Also print what is logged: the details of errors.")]
 
 
 @app.callback()
-def _root(version: Version = False) -> None:
-    pass
+def _root(context: typer.Context, version: Version = False, verbose: Verbose = False) -> None:
+    shown = verbose or context.invoked_subcommand == "serve"
+    logging.getLogger("playground").handlers = [] if shown else [logging.NullHandler()]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -79,6 +86,11 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         complain("Interrupted.")
         return 130
+    except Exception as error:
+        _log.exception("A command failed.")
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        complain(f"Unexpected fault ({what}); nothing was changed: first-token --verbose says where.")
+        return 1
 
 
 def _reader_gone() -> int:

@@ -154,9 +154,8 @@ def _ticked(tick: Ticked | None) -> tuple[str, str]:
 
 
 def _conclude(race: Race, trace: Path | None) -> int:
-    runs = [run for run in (race.cached, race.uncached) if run.started is not None]
     if trace is not None:
-        dump_trace(runs, trace)
+        dump_trace(race, trace)
         whisper(f"Trace written to {trace}.")
     said = dict.fromkeys(sentence for run in (race.cached, race.uncached) for sentence in failures(run))
     for sentence in said:

@@ -1,5 +1,6 @@
 """`first-token serve`: the page, on the first free port; the model is loaded meanwhile."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,10 @@ from playground.core.decoding import InvalidSetting
 
 Host = Annotated[str | None, typer.Option("--host", help="Where to listen. Default: this machine alone.")]
 Port = Annotated[int | None, typer.Option("--port", help="The first port to try. Default: 7860.")]
+Traces = Annotated[
+    Path | None,
+    typer.Option("--traces", metavar="FOLDER", help="Write every run into this folder as a trace."),
+]
 Share = Annotated[bool, typer.Option("--share", help="Also open Gradio's public tunnel to this page.")]
 
 
@@ -27,6 +32,7 @@ def serve(
     dtype: options.Dtype = "auto",
     share: Share = False,
     offline: options.Offline = False,
+    traces: Traces = None,
 ) -> None:
     """Open the page; it is there before the model is.
 
@@ -34,11 +40,13 @@ def serve(
     """
     if port is not None and not 1 <= port <= 65535:
         raise InvalidSetting(f"--port must be from 1 to 65535, not {port}.")
+    if traces is not None and traces.exists() and not traces.is_dir():
+        raise InvalidSetting(f"--traces must name a folder, and {str(traces)!r} is a file.")
     ours = settings.from_environment()
     with console.status("[dim]Building the page …[/dim]"):
         from playground.ui import app
     app.serve(
         model or ours.model, host or ours.host, port or ours.port,
         device if device != "auto" else ours.device, dtype if dtype != "auto" else ours.dtype,
-        share, offline or ours.offline,
+        share, offline or ours.offline, traces,
     )  # fmt: skip

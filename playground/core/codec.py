@@ -1,5 +1,7 @@
 """Events as JSON values and back; the one encoding of trace files and of the page's packets.
 
+The ticks and the result of a race are encoded like events.
+
 An event is an object with its kind under "event". Tokens are short arrays, since most of a trace
 is tokens:
 
@@ -15,10 +17,10 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from playground.core.events import Event
+from playground.core.race import Item
 from playground.core.tokens import Candidate, Token
 
-KINDS: dict[str, type] = {kind.__name__.lower(): kind for kind in get_args(Event)}
+KINDS: dict[str, type] = {kind.__name__.lower(): kind for kind in get_args(Item)}
 
 _AS_ARRAY = (Token, Candidate)
 
@@ -36,18 +38,18 @@ class UnknownKind(Malformed):
     """An event of a kind that this version does not know."""
 
 
-def encode(event: Event) -> dict[str, Any]:
+def encode(event: Item) -> dict[str, Any]:
     """`event` as an object of JSON values."""
     return {"event": type(event).__name__.lower(), **_plain(event)}
 
 
-def decode(data: object) -> Event:
+def decode(data: object) -> Item:
     """The event that `data` describes; raises `UnknownKind` or `Malformed`."""
     if not isinstance(data, dict) or not isinstance(data.get("event"), str):
         raise Malformed("an event must be an object with its kind under “event”")
     if data["event"] not in KINDS:
         raise UnknownKind(data["event"][:40])
-    event: Event = _build(KINDS[data["event"]], data, data["event"])
+    event: Item = _build(KINDS[data["event"]], data, data["event"])
     return event
 
 

@@ -82,14 +82,14 @@ def validated(decoding: Decoding) -> Decoding:
     _require_choice("strategy", decoding.strategy, RUNNABLE_STRATEGIES)
     _require_choice("penalty_scope", decoding.penalty_scope, get_args(Scope))
     _require_number("temperature", decoding.temperature, 0, 100, "0 is greedy")
-    _require_whole("top_k", decoding.top_k, 0, 2**31 - 1, "0 is off")
+    require_whole("top_k", decoding.top_k, 0, 2**31 - 1, "0 is off")
     _require_number("top_p", decoding.top_p, 0, 1, "1 is off")
     _require_number("min_p", decoding.min_p, 0, 1, "0 is off")
     _require_number("typical_p", decoding.typical_p, 0, 1, "1 is off")
     _require_number("repetition_penalty", decoding.repetition_penalty, 0.01, 100, "1 is off")
-    _require_whole("max_new_tokens", decoding.max_new_tokens, 1, MAX_NEW_TOKENS_LIMIT)
+    require_whole("max_new_tokens", decoding.max_new_tokens, 1, MAX_NEW_TOKENS_LIMIT)
     if decoding.seed is not None:
-        _require_whole("seed", decoding.seed, 0, SEED_LIMIT - 1)
+        require_whole("seed", decoding.seed, 0, SEED_LIMIT - 1)
     _require_stops(decoding.stop)
     _require_order(decoding)
     if not isinstance(decoding.name, str) or len(decoding.name) > 200:
@@ -171,7 +171,8 @@ def _require_number(name: str, value: object, low: float, high: float, note: str
         raise InvalidSetting(f"{name} must be a number from {low:g} to {high:g}{hint}, not {_shown(value)}.")
 
 
-def _require_whole(name: str, value: object, low: int, high: int, note: str = "") -> None:
+def require_whole(name: str, value: object, low: int, high: int, note: str = "") -> None:
+    """Raise `InvalidSetting` unless `value` is a whole number from `low` to `high`; `note` says what is special."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         hint = f" ({note})" if note else ""
         allowed = f"{name} must be a whole number from {low:,} to {high:,}{hint}"

@@ -179,11 +179,21 @@ class BeamStep:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerKv:
+    """What one layer holds of one sequence, read off the live cache: as `Stepped` tells it of all layers."""
+
+    used_bytes: int
+    allocated_bytes: int
+    state_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """A lane has ended. `tail` is text that was still held back as an unfinished character.
 
     `withheld_steps` counts the trailing steps of which a stop string took text away;
-    `text` is what a reader of the answer sees.
+    `text` is what a reader of the answer sees. `kv_layers` are the layers of the lane's cache at its end, in
+    order; empty where they were not read.
     """
 
     run: str
@@ -195,6 +205,7 @@ class Finished:
     stop_string: str | None = None
     withheld_steps: int = 0
     forwards_wasted: int = 0
+    kv_layers: tuple[LayerKv, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,15 +70,8 @@ class Progressed:
 
 Fitted = Literal["separable", "not_separable", "too_few"]
 
-SENTENCES: dict[str, str] = {
-    "separable": "The quadratic part, which is attention, stands out of the scatter of the measurements.",
-    "not_separable": "The quadratic part cannot be told apart from the scatter of these measurements.",
-    "too_few": "Fewer than four lengths were measured, too few to tell a quadratic part apart.",
-    "recheck_equal": "Recomputed, the old keys and values are the same to the last bit.",
-    "recheck_rounding": "Recomputed, the old keys and values differ by rounding alone: sums taken in another order.",
-    "recheck_other": "Recomputed, the old keys and values differ by more than rounding explains.",
-}
-"""English by key; a page translates by the key."""
+Rechecked = Literal["recheck_equal", "recheck_rounding", "recheck_other"]
+"""Recomputed keys and values: the same to the last bit, apart by rounding alone, or by more than it explains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +174,7 @@ class KvRecheck:
     """Keys and values that a run had kept, against the same ones computed anew with the whole text.
 
     `differences` is the largest of each layer that keeps keys and values; `largest_value` gives the scale.
-    `positions` were compared in each of `layers`. `sentence` is a key of `SENTENCES`.
+    `positions` were compared in each of `layers`. `sentence` is the finding, by whose name a page says it.
     """
 
     conditions: Conditions
@@ -189,7 +182,7 @@ class KvRecheck:
     layers: int
     differences: tuple[float, ...] = _origin("measured")
     largest_value: float = _origin("measured")
-    sentence: str = _origin("computed")
+    sentence: Rechecked = _origin("computed")
 
     @property
     def largest_difference(self) -> float:
@@ -222,11 +215,16 @@ PartName = Literal["weights", "kv", "state", "logits", "rest"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryPart:
-    """A share of the peak, and how it is known; `bytes` None where it is not."""
+    """A share of the peak, and how it is known; `bytes` None where it is not.
+
+    `predicted_bytes` are the same without a measurement: computed, or estimated where `predicted_origin` says so.
+    """
 
     name: PartName
     bytes: int | None
     origin: Origin
+    predicted_bytes: int | None = None
+    predicted_origin: Origin = "computed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +233,9 @@ class PeakMemory:
 
     `total_origin` is `measured` where the device counts it (CUDA: the allocator's peak; CPU: the process's
     resident memory around the forward, which the system rounds to pages and other threads add to).
-    `logits_of_all_bytes` is what the logits of every position would take in fp32: the hidden peak of a
-    prefill that asks for them; ours asks for `logit_rows`.
+    `predicted_bytes` is the sum of what was computed and estimated. `logits_of_all_bytes` is what the logits of
+    every position would take in fp32: the hidden peak of a prefill that asks for them; ours asks for
+    `logit_rows`. `all_logits_bytes` is the whole peak of one that did ask, where that was measured too.
     """
 
     conditions: Conditions
@@ -246,6 +245,8 @@ class PeakMemory:
     total_bytes: int | None = _origin("measured")
     total_origin: Origin = "measured"
     logits_of_all_bytes: int = _origin("computed", default=0)
+    predicted_bytes: int | None = _origin("estimated", default=None)
+    all_logits_bytes: int | None = _origin("measured", default=None)
 
 
 Experiment = PrefillCurve | StepCurve | LaneCurve | OneByOne | Roofline | KvRecheck | Forecast | PeakMemory

@@ -50,9 +50,29 @@ def _layer_count(config: Config) -> int:
 def _listed(config: Config) -> list[str] | None:
     for name in ("layer_types", "layers_block_type", "hybrid_override_pattern"):
         types = config.get(name)
-        if isinstance(types, list | tuple | str) and types:
-            return [_kind(word, config) for word in types]
+        if isinstance(types, list | tuple | str) and (types or name == "layer_types"):
+            return _for_each_layer([_kind(word, config) for word in types], name, config)
     return None
+
+
+def _for_each_layer(kinds: list[str], name: str, config: Config) -> list[str] | None:
+    """`kinds` where they are one a layer, else refused, as transformers does; None where no layer is told of.
+
+    What stands after the layers is left out where it is as many as guess tokens ahead. A Nemotron-H has as
+    many layers as its list, whatever else the config says.
+    """
+    counted = next((count for count in _LAYERS if config.get(count) is not None), None)
+    if counted is None or family(config) == "nemotron_h":
+        return kinds or None
+    layers = count(config, counted)
+    ahead = config.get("num_nextn_predict_layers")
+    if is_count(ahead) and len(kinds) == layers + ahead:
+        return kinds[:layers]
+    if len(kinds) != layers:
+        raise UnknownShape(
+            f"{name} lists {len(kinds):,} layers where {counted} says {layers:,} in this config; nothing was computed."
+        )
+    return kinds
 
 
 def _kind(word: object, config: Config) -> str:

@@ -5,6 +5,8 @@ prefill that asks for them holds tokens x vocabulary numbers. Arithmetic alone; 
 handed in.
 """
 
+from collections.abc import Iterable
+
 from playground.core.experiment import Conditions, MemoryPart, Origin, PartName, PeakMemory
 from playground.core.kv import CacheSpec
 
@@ -40,41 +42,61 @@ def peak_memory(
     logit_rows: int = 1,
     total_bytes: int | None = None,
     rest_bytes: int | None = None,
+    predicted_weights_bytes: int | None = None,
+    all_logits_bytes: int | None = None,
 ) -> PeakMemory:
     """Parts and total of a prefill of `tokens` that asks for `logit_rows` rows of logits.
 
     `kv_bytes` and `state_bytes` are measured where given, else computed from `spec`. With a measured
     `total_bytes` the rest is what it has beyond the parts; without one, or where it is smaller than the
     parts and so cannot be all of them, the rest is the estimate `rest_bytes`, and the total the sum.
+    `all_logits_bytes` is the measured peak of the same prefill with the logits of every position.
     """
     logits = logits_bytes(logit_rows, vocabulary)
     parts = [
-        MemoryPart("weights", weights_bytes, "measured"),
+        MemoryPart("weights", weights_bytes, "measured", predicted_weights_bytes),
         _part("kv", kv_bytes, spec.used_bytes(tokens) if spec else None),
         _part("state", state_bytes, spec.state_bytes() if spec else None),
-        MemoryPart("logits", logits, "computed"),
+        MemoryPart("logits", logits, "computed", logits),
     ]
-    known = [part.bytes for part in parts]
-    together = sum(b for b in known if b is not None) if None not in known else None
+    together = _sum(part.bytes for part in parts)
     if total_bytes is not None and together is not None and total_bytes < together:
         total_bytes = None
-    origin: Origin = "estimated" if total_bytes is None else "measured"
+    predicted_rest, origin = rest_bytes, _origin_of(total_bytes)
     if total_bytes is None:
-        total_bytes = together + rest_bytes if together is not None and rest_bytes is not None else None
+        total_bytes = _sum((together, rest_bytes))
     else:
         rest_bytes = total_bytes - together if together is not None else None
+    parts.append(MemoryPart("rest", rest_bytes, origin, predicted_rest, "estimated"))
     return PeakMemory(
         conditions=conditions,
         tokens=tokens,
         logit_rows=logit_rows,
-        parts=(*parts, MemoryPart("rest", rest_bytes, origin)),
+        parts=tuple(parts),
         total_bytes=total_bytes,
         total_origin=origin,
         logits_of_all_bytes=logits_bytes(tokens, vocabulary),
+        predicted_bytes=_sum(_predicted(part) for part in parts),
+        all_logits_bytes=all_logits_bytes if origin == "measured" else None,
     )
 
 
 def _part(name: PartName, measured: int | None, computed: int | None) -> MemoryPart:
     if measured is not None:
-        return MemoryPart(name, measured, "measured")
-    return MemoryPart(name, computed, "computed")
+        return MemoryPart(name, measured, "measured", computed)
+    return MemoryPart(name, computed, "computed", computed)
+
+
+def _predicted(part: MemoryPart) -> int | None:
+    """Weights stand where they were read off where their number is not computed."""
+    return part.bytes if part.name == "weights" and part.predicted_bytes is None else part.predicted_bytes
+
+
+def _origin_of(total_bytes: int | None) -> Origin:
+    return "estimated" if total_bytes is None else "measured"
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """None where one of them is not known."""
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)

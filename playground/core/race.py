@@ -21,6 +21,9 @@ UNIT = "one head of one layer that attends to the whole text before it"
 WITH, WITHOUT = ".cached", ".uncached"
 """Endings of the two run ids."""
 
+TOKENS_LIMIT = 10**9
+"""Of a prompt and of an answer that are counted: far above any context, and the counts stay numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -48,10 +51,13 @@ def work(prompt_tokens: int, new_tokens: int, *, cached: bool) -> Work:
 
     with T3(m) = m (m + 1) (m + 2) / 6, the sum of the first m T2. For a one-token prompt that is n against
     n (n + 1) / 2, and n (n + 1) / 2 against n (n + 1) (n + 2) / 6. Raises `InvalidSetting` for counts
-    below 1 and 0.
+    below 1 and 0, above `TOKENS_LIMIT`, and for what is no whole number.
     """
-    if prompt_tokens < 1 or new_tokens < 0:
-        raise InvalidSetting("A race is counted from one prompt token and from no new token upwards.")
+    if not _is_count(prompt_tokens, 1) or not _is_count(new_tokens, 0):
+        raise InvalidSetting(
+            "A race is counted in whole tokens, from one prompt token and from no new token upwards to at most "
+            f"{TOKENS_LIMIT:,} of each."
+        )
     if new_tokens == 0:
         return Work(0, 0, 0)
     last, before = prompt_tokens + new_tokens - 1, prompt_tokens - 1
@@ -59,6 +65,10 @@ def work(prompt_tokens: int, new_tokens: int, *, cached: bool) -> Work:
     if cached:
         return Work(last, needed, needed)
     return Work(needed - _pairs(before), needed, _triples(last) - _triples(before))
+
+
+def _is_count(value: object, least: int) -> bool:
+    return type(value) is int and least <= value <= TOKENS_LIMIT
 
 
 def _pairs(m: int) -> int:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from playground.core import fits
-from playground.core.decoding import InvalidSetting
+from playground.core.decoding import InvalidSetting, require_whole
 from playground.core.ghosts import ghosts
 from playground.core.kv import FORMATS, CacheSpec, LayerSpec, UnknownShape, cache_spec, is_count, text_config
 
@@ -39,8 +39,8 @@ def kv_report(
     against `memory_bytes`, where that is given. Raises `UnknownShape`, and `InvalidSetting` for counts out of
     range.
     """
-    _require_count("tokens", tokens, TOKENS_LIMIT)
-    _require_count("sequences", sequences, SEQUENCES_LIMIT)
+    require_whole("tokens", tokens, 1, TOKENS_LIMIT)
+    require_whole("sequences", sequences, 1, SEQUENCES_LIMIT)
     spec = cache_spec(config, dtype)
     weights_dtype = _weights_dtype(spec.dtype if weights_dtype is None else weights_dtype)
     counted = parameter_count(config, spec)
@@ -101,7 +101,7 @@ def _fit(
     tokens: int,
     sequences: int,
 ) -> dict[str, Any]:
-    _require_count("memory_bytes", memory_bytes, MEMORY_LIMIT_BYTES)
+    require_whole("memory_bytes", memory_bytes, 1, MEMORY_LIMIT_BYTES)
     limits = (TOKENS_LIMIT, SEQUENCES_LIMIT)
     found = fits.Plan(config, spec, weights).fit(memory_bytes, tokens, sequences, limits)
     return {
@@ -181,8 +181,3 @@ def context_tokens(config: Mapping[str, Any]) -> int | None:
     inner = text_config(config)
     value = next(filter(None, map(inner.get, ("max_position_embeddings", "n_positions"))), None)
     return value if is_count(value) else None
-
-
-def _require_count(name: str, value: object, limit: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= limit:
-        raise InvalidSetting(f"{name} must be a whole number from 1 to {limit:,}, not {repr(value)[:60]}.")

@@ -118,9 +118,22 @@ def _roofline(found: Roofline) -> Table:
 
 
 def _peak(found: PeakMemory) -> Table:
-    parts: list[tuple[Cell, ...]] = [(part.name, part.bytes, part.origin) for part in found.parts]
-    parts += [
-        ("total", found.total_bytes, found.total_origin),
-        ("logits of every position, were they asked for", found.logits_of_all_bytes, "computed"),
+    """What was measured beside what was not; the origin is that of the latter."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            part.name,
+            part.bytes if part.origin == "measured" else None,
+            part.predicted_bytes,
+            part.predicted_origin,
+        )
+        for part in found.parts
     ]
-    return Table(("part", "bytes", "origin"), tuple(parts))
+    measured = found.total_origin == "measured"
+    extra = found.logits_of_all_bytes - sum(part.bytes or 0 for part in found.parts if part.name == "logits")
+    all_rows = None if found.predicted_bytes is None else found.predicted_bytes + extra
+    rows += [
+        ("total", found.total_bytes if measured else None, found.predicted_bytes, "estimated"),
+        ("logits of every position", None, found.logits_of_all_bytes, "computed"),
+        ("total with logits of every position", found.all_logits_bytes, all_rows, "estimated"),
+    ]
+    return Table(("part", "measured_bytes", "predicted_bytes", "origin"), tuple(rows))

@@ -1,7 +1,9 @@
 """Trace files: a run's events as JSON Lines, version 1.
 
-The first line is a header, then one event a line, exactly what the engine yielded. Replaying needs
-no model and no tokenizer, and nothing that a trace names is executed or fetched. Knows no page.
+The first line is a header, then one event a line, exactly what the engine yielded. A file holds any
+number of runs; a race is its two runs and, between their events, the ticks and the result under the race's
+own id. Replaying needs no model and no tokenizer, and nothing that a trace names is executed or fetched.
+Knows no page.
 """
 
 import codecs
@@ -13,12 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from playground.core.codec import Malformed, UnknownKind, decode, encode
-from playground.core.events import Event, Started
+from playground.core.events import Event, Started, Stepped
+from playground.core.race import Item, Race, Raced, Ticked
+from playground.core.record import Record, items, paired, race_id, record_id, runs_of
 from playground.core.refusal import Refused
+from playground.core.request import LANES_LIMIT
 from playground.core.run import Run, fold
+from playground.core.tokens import Token
 
 FORMAT, VERSION = "first-token-trace", 1
-BYTES_LIMIT = 256 * 2**20
+BYTES_LIMIT = 64 * 2**20
+CANDIDATES_LIMIT = 1000
+"""At one step; the engine records at most 200."""
+
+TOKEN_CHARACTERS_LIMIT = 10_000
 
 
 class BadTrace(Refused, ValueError):
@@ -27,37 +37,45 @@ class BadTrace(Refused, ValueError):
 
 @dataclass(slots=True)
 class Trace:
-    """A loaded file: its runs in order, and sentences about what had to be left out."""
+    """A loaded file: its runs in order, and sentences about what had to be left out.
+
+    `records` are the same runs with the two sides of a race put together.
+    """
 
     runs: list[Run] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
 
 
-def dumps_trace(runs: Iterable[Run]) -> str:
-    """The text of a trace file that holds `runs`."""
-    runs = list(runs)
-    lines = [_line(_header(runs))]
-    lines += [event_line(event) for run in runs for event in run.events]
+def dumps_trace(records: Iterable[Record]) -> str:
+    """The text of a trace file that holds `records`."""
+    records = list(records)
+    lines = [_line(_header([run for record in records for run in runs_of(record)]))]
+    lines += [event_line(item, record_id(record)) for record in records for item in items(record)]
     return "\n".join(lines) + "\n"
 
 
-def event_line(event: Event) -> str:
-    """One event as a line of strict JSON, lone surrogates escaped."""
-    return _line(encode(event))
+def event_line(event: Item, race: str = "") -> str:
+    """One event as a line of strict JSON, lone surrogates escaped; `race` is the id that ticks are of."""
+    data = encode(event)
+    return _line({**data, "run": race} if isinstance(event, Ticked | Raced) else data)
 
 
-def dump_trace(runs: Run | Iterable[Run], path: str | Path) -> None:
-    """Write one run, or several, to `path`."""
-    Path(path).write_text(dumps_trace([runs] if isinstance(runs, Run) else runs), encoding="utf-8")
+def dump_trace(records: Record | Iterable[Record], path: str | Path) -> None:
+    """Write one run or race, or several, to `path`."""
+    several = [records] if isinstance(records, Run | Race) else records
+    Path(path).write_text(dumps_trace(several), encoding="utf-8")
 
 
 def load_trace(path: str | Path) -> Trace:
     """Read a trace file; raises `BadTrace`."""
     path = Path(path)
     try:
-        if path.stat().st_size > BYTES_LIMIT:
+        with path.open("rb") as file:
+            data = file.read(BYTES_LIMIT + 1)  # some files, /dev/zero for one, have no size and no end
+        if len(data) > BYTES_LIMIT:
             raise BadTrace(f"{path.name} is larger than {BYTES_LIMIT // 2**20} MiB; nothing was loaded.")
-        return loads_trace(_text(path.read_bytes()))
+        return loads_trace(_text(data))
     except OSError as error:
         raise BadTrace(f"{path.name} cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:
@@ -68,39 +86,79 @@ def loads_trace(text: str) -> Trace:
     """Read the text of a trace file; raises `BadTrace`."""
     lines = text.split("\n")
     _check_header(lines[0])
-    trace = Trace()
-    events: list[Event] = []
+    reading = _Reading()
     unknown: Counter[str] = Counter()
     numbered = [(n, line) for n, line in enumerate(lines[1:], start=2) if line.strip()]
+    notes = []
     for n, line in numbered:
         try:
-            events.append(decode(json.loads(line)))
+            reading.take(json.loads(line))
         except UnknownKind as kind:
             unknown[str(kind)] += 1
         except json.JSONDecodeError:
             if n != numbered[-1][0]:
                 raise BadTrace(f"Line {n} of the trace is not JSON; nothing was loaded.") from None
-            trace.notes.append("The last line of the trace is cut off; everything before it was loaded.")
+            notes.append("The last line of the trace is cut off; everything before it was loaded.")
         except (ValueError, RecursionError) as error:
             reason = str(error) if isinstance(error, Malformed) else "it cannot be read"
             raise BadTrace(f"Line {n} of the trace is not valid: {reason}; nothing was loaded.") from None
-    trace.notes += [
-        f"{count} events of unknown kind “{kind}” were skipped." for kind, count in unknown.items()
-    ]
-    trace.runs = [_run(run_events) for run_events in _by_run(events)]
-    return trace
+    notes += [f"{count} events of unknown kind “{kind}” were skipped." for kind, count in unknown.items()]
+    runs = [_run(events) for events in reading.runs]
+    return Trace(runs, notes, paired(runs, reading.ticks))
 
 
-def _by_run(events: list[Event]) -> list[list[Event]]:
-    """The events of each run, in the order in which the runs start."""
-    runs: list[list[Event]] = []
-    current: dict[str, list[Event]] = {}
-    for event in events:
-        if isinstance(event, Started) or event.run not in current:
-            current[event.run] = []
-            runs.append(current[event.run])
-        current[event.run].append(event)
-    return runs
+class _Reading:
+    """The events of each run, in the order in which the runs start, and the ticks of each race."""
+
+    def __init__(self) -> None:
+        self.runs: list[list[Event]] = []
+        self.ticks: dict[str, list[Ticked]] = {}
+        self._current: dict[str, list[Event]] = {}
+        self._steps: Counter[tuple[str, int]] = Counter()
+
+    def take(self, data: Any) -> None:
+        """One more line; raises `Malformed`."""
+        event = decode(data)
+        if isinstance(event, Ticked):
+            self.ticks.setdefault(str(data.get("run")), []).append(event)
+        elif not isinstance(event, Raced):  # the result follows from the rest
+            self._check(event)
+            self._add(event)
+
+    def _add(self, event: Event) -> None:
+        if isinstance(event, Started) or event.run not in self._current:
+            self._current[event.run] = []
+            self.runs.append(self._current[event.run])
+        self._current[event.run].append(event)
+
+    def _check(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self._begin(event)
+            _require_short(event.prompt)
+            if len(event.request.lanes) > LANES_LIMIT:
+                raise Malformed(f"a run has at most {LANES_LIMIT} lanes")
+        elif isinstance(event, Stepped):
+            _require_short([event.token, *(candidate.token for candidate in event.candidates)])
+            if len(event.candidates) > CANDIDATES_LIMIT:
+                raise Malformed(f"a step has at most {CANDIDATES_LIMIT:,} candidates")
+            place = (event.run, event.lane)
+            if event.step != self._steps[place]:
+                raise Malformed(f"step {event.step} stands where step {self._steps[place]} belongs")
+            self._steps[place] += 1
+
+    def _begin(self, event: Started) -> None:
+        for place in [place for place in self._steps if place[0] == event.run]:
+            del self._steps[place]
+        if event.run in self._current:  # the race of the same id again
+            self.ticks.pop(race_id(event.run), None)
+
+
+def _require_short(tokens: Iterable[Token]) -> None:
+    if any(
+        len(token.text) > TOKEN_CHARACTERS_LIMIT or len(token.bytes) > TOKEN_CHARACTERS_LIMIT
+        for token in tokens
+    ):
+        raise Malformed(f"a token has at most {TOKEN_CHARACTERS_LIMIT:,} characters")
 
 
 def _run(events: list[Event]) -> Run:

@@ -15,6 +15,8 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from playground.core.events import LayerKv
+
 Obstacle = Literal["state", "window", "other"]
 """What keeps a cache from being cropped: a running state, a window that has moved on, or an unknown kind."""
 
@@ -183,6 +185,20 @@ def measure(cache: Any) -> Measured:
     return Measured(
         tokens_held(cache), sum(t.nbytes for t in growing), sum(storages.values()), sum(states.values())
     )
+
+
+def measure_layers(cache: Any, rows: int) -> tuple[LayerKv, ...]:
+    """Each layer of one of `rows` sequences; empty where the cache's class hides its tensors, and without one."""
+    read = tuple(_layer_kv(layer, rows) for layer in getattr(cache, "layers", None) or ())
+    return read if any(layer.allocated_bytes or layer.state_bytes for layer in read) else ()
+
+
+def _layer_kv(layer: Any, rows: int) -> LayerKv:
+    states = {id(t): t.nbytes for t in _states(layer)}
+    growing = [t for t in _tensors(layer) if t.dim() > 0 and id(t) not in states]
+    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in growing}
+    used, allocated, state = sum(t.nbytes for t in growing), sum(storages.values()), sum(states.values())
+    return LayerKv(used // rows, allocated // rows, state // rows)
 
 
 def _states(layer: Any) -> Iterator[torch.Tensor]:

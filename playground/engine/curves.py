@@ -1,7 +1,8 @@
 """Three curves: prefill against length, a decode step against context, a decode step against lanes.
 
 Each is a generator of progress that ends in its value. A stop is seen between forwards, and the curve then
-has the places it has; each has a limit in seconds, and what could not be measured within it is named.
+has the places it has; each has a limit in seconds, and what could not be measured within it is named. Counts
+that are none are refused in a sentence (`InvalidSetting`) before anything is run.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,13 +16,14 @@ from playground.core.fit import quadratic_fit
 from playground.engine.cache import tokens_held
 from playground.engine.costing import config_shape, cost_shape
 from playground.engine.model import LoadedModel
-from playground.engine.places import Places
+from playground.engine.places import Places, count, counts
 from playground.engine.trial import STEPS, Trial, chunk_ends, in_a_sentence
 
 PREFILL_LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
 STEP_CONTEXTS = (32, 128, 512, 1024, 2048, 4096)
 LANES = (1, 2, 4, 8, 16)
 REPEATS = 3
+REPEATS_LIMIT = 100
 
 
 @in_a_sentence
@@ -35,7 +37,8 @@ def prefill_curve(
 ) -> Iterator[Progressed | PrefillCurve]:
     """Seconds of a prefill against its length, read as a run reads it: in chunks, one row of logits each."""
     trial = Trial(model, control, seconds_limit)
-    places = Places(trial, lengths)
+    places = Places(trial, counts("lengths", lengths))
+    count("repeats", repeats, REPEATS_LIMIT)
 
     def once(n: int) -> list[float]:
         return [trial.prefill(n)[1]]
@@ -68,7 +71,8 @@ def step_curve(
 ) -> Iterator[Progressed | StepCurve]:
     """Seconds of a decode step against the positions it looks back at."""
     trial = Trial(model, control, seconds_limit)
-    places = Places(trial, contexts, ahead=STEPS)
+    places = Places(trial, counts("contexts", contexts), ahead=STEPS)
+    count("repeats", repeats, REPEATS_LIMIT)
     whole: Any = None
 
     def once(n: int) -> list[float]:
@@ -100,8 +104,9 @@ def lane_curve(
 ) -> Iterator[Progressed | LaneCurve]:
     """Seconds of a decode step against lanes: the weights are read once for all of them."""
     trial = Trial(model, control, seconds_limit)
-    context = min(context_tokens, trial.context - STEPS)
-    places = Places(trial, lanes, rows_of=lambda n: (context + STEPS, n))
+    context = min(count("context_tokens", context_tokens), trial.context - STEPS)
+    count("repeats", repeats, REPEATS_LIMIT)
+    places = Places(trial, counts("lanes", lanes), rows_of=lambda n: (context + STEPS, n))
     whole: Any = None
     before = max(1, context - 1 - STEPS // 2)
 

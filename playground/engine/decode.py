@@ -15,9 +15,9 @@ import torch
 
 from playground.core.control import Control
 from playground.core.draws import uniform
-from playground.core.events import Event, Failed, Finished, FinishReason, Prefilled, Prefilling
+from playground.core.events import Event, Failed, Finished, FinishReason, LayerKv, Prefilled, Prefilling
 from playground.core.request import Request
-from playground.engine.cache import measure, repeat_rows, tokens_held
+from playground.engine.cache import measure, measure_layers, repeat_rows, tokens_held
 from playground.engine.callbacks import Callbacks
 from playground.engine.choice import Choice, choose, read
 from playground.engine.clock import Clock
@@ -27,9 +27,7 @@ from playground.engine.opening import open_run
 from playground.engine.raw import raw_rows
 from playground.engine.records import finished, predicted_bytes, started, stepped
 from playground.engine.rewind import Opening, leave, open_cache, part
-from playground.engine.room import Extent, NoRoom, Room
-
-PREFILL_CHUNK_TOKENS = 256
+from playground.engine.room import PREFILL_CHUNK_TOKENS, Extent, NoRoom, Room
 
 _log = logging.getLogger(__name__)
 
@@ -95,7 +93,7 @@ class _Loop:
     ) -> None:
         self.model, self.request, self.live = model, request, live
         self.callbacks, self.control, self.clock = callbacks, control, clock
-        self.room = Room(model)
+        self.room = Room(model, cached=request.cached)
         self.computed, self.reused = 0, 0
 
     def prefill(self) -> Iterator[Event]:
@@ -144,8 +142,9 @@ class _Loop:
     def end_lanes(self) -> Iterator[Event]:
         """Finish the lanes that have reached an end, and take their rows out of the batch."""
         reasons = {lane.index: self._reason(lane) for lane in self.live.lanes}
+        held = self._held_by_layers() if any(reasons.values()) else ()
         for lane in [lane for lane in self.live.lanes if reasons[lane.index]]:
-            yield self._finished(lane, reasons[lane.index])
+            yield self._finished(lane, reasons[lane.index], held)
         rows = [row for row, lane in enumerate(self.live.lanes) if not reasons[lane.index]]
         if rows and len(rows) < len(self.live.lanes) and self.request.cached:
             self.model.turns.take(partial(self._part, rows))
@@ -162,11 +161,11 @@ class _Loop:
 
     def cancel(self) -> Iterator[Event]:
         """End every lane that is left as stopped; what it has is complete up to here."""
-        lanes = list(self.live.lanes)
+        lanes, held = list(self.live.lanes), self._held_by_layers()
         self.hand_over()
         self.live.lanes = []
         for lane in lanes:
-            yield self._finished(lane, "cancelled")
+            yield self._finished(lane, "cancelled", held)
 
     def failed(self, error: BaseException) -> Event:
         """The sentence for a forward that could not be computed."""
@@ -213,8 +212,7 @@ class _Loop:
 
     @torch.inference_mode()
     def _forward(self, ids: Any) -> None:
-        if self.request.cached:
-            self._require_room(len(ids[0]), len(ids))
+        self._require_room(len(ids[0]), len(ids))
         batch = torch.tensor(ids, device=self.model.device)
         self.live.logits = self.model.forward(batch, self.live.cache)
 
@@ -228,7 +226,7 @@ class _Loop:
         self.live.logits, self.live.rows = self.live.logits.expand(rows, -1), rows
 
     def _require_room(self, more_tokens: int, rows: int) -> None:
-        tokens = tokens_held(self.live.cache)
+        tokens = tokens_held(self.live.cache) if self.request.cached else 0
         self.room.require(Extent(tokens, self.live.rows), Extent(tokens + more_tokens, rows))
 
     @torch.inference_mode()
@@ -277,8 +275,12 @@ class _Loop:
             return "context_limit"
         return None
 
-    def _finished(self, lane: LiveLane, reason: FinishReason | None) -> Finished:
+    def _held_by_layers(self) -> tuple[LayerKv, ...]:
+        """Of one lane's cache; read at its end alone, since it walks over every tensor."""
+        return measure_layers(self.live.cache, self.live.rows)
+
+    def _finished(self, lane: LiveLane, reason: FinishReason | None, held: tuple[LayerKv, ...]) -> Finished:
         assert reason is not None
-        event = finished(self.request.run, lane, reason, self.clock.seconds())
+        event = finished(self.request.run, lane, reason, self.clock.seconds(), held)
         self._call_back(event)
         return event

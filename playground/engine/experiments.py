@@ -2,7 +2,8 @@
 
 Here are those that set two ways side by side; the curves stand in `curves`, the peak of memory in
 `peaking`. A stop is seen between forwards; an experiment that has nothing to show by then ends without a
-value. Values and their meaning stand in `core.experiment`, clocks and caches in `trial`. Knows no page.
+value. Counts that are none are refused in a sentence (`InvalidSetting`) before anything is run. Values and
+their meaning stand in `core.experiment`, clocks and caches in `trial`. Knows no page.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +31,10 @@ from playground.core.experiment import (
 )
 from playground.engine.cache import keys_and_values
 from playground.engine.costing import cost_shape
-from playground.engine.curves import REPEATS, lane_curve, prefill_curve, step_curve
+from playground.engine.curves import REPEATS, REPEATS_LIMIT, lane_curve, prefill_curve, step_curve
 from playground.engine.model import LoadedModel
 from playground.engine.peaking import peak_memory
+from playground.engine.places import count, counts
 from playground.engine.probe import probe
 from playground.engine.trial import STEPS, CannotMeasure, Trial, chunk_ends, in_a_sentence, rounds
 
@@ -56,7 +58,8 @@ def one_by_one(
 ) -> Iterator[Progressed | OneByOne]:
     """The same prompt in one prefill and token by token, in turn; raises `Stopped`."""
     trial = Trial(model, control, float("inf"))
-    tokens = max(1, min(tokens, trial.context))
+    tokens = min(count("tokens", tokens), trial.context)
+    count("repeats", repeats, REPEATS_LIMIT)
     trial.warm_up()
     times: tuple[list[float], list[float]] = ([], [])
     rows: list[Any] = [None, None]
@@ -97,7 +100,9 @@ def roofline(
             "The operations of this model cannot be counted, so it has no place on a roofline."
         )
     trial = Trial(model, control, float("inf"))
-    prompt = max(1, min(prompt_tokens, trial.context - STEPS))
+    prompt = max(1, min(count("prompt_tokens", prompt_tokens), trial.context - STEPS))
+    lanes = counts("lanes", lanes)
+    count("repeats", repeats, REPEATS_LIMIT)
     trial.warm_up()
     device = probe(model)
     ways: list[_Way] = [("prefill", 1), *(("decode", n) for n in lanes)]
@@ -123,7 +128,8 @@ def kv_recheck(
     Raises `Stopped`, and `CannotMeasure` for a model that keeps neither keys nor values.
     """
     trial = Trial(model, control, float("inf"))
-    prompt = max(1, min(prompt_tokens, trial.context - new_tokens))
+    new_tokens = min(count("new_tokens", new_tokens), trial.context - 1)
+    prompt = max(1, min(count("prompt_tokens", prompt_tokens), trial.context - new_tokens))
     trial.warm_up()
     kept, seconds, _ = trial.prefill(prompt)
     yield Progressed(1, new_tokens + 2, prompt, seconds)

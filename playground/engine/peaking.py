@@ -10,18 +10,23 @@ import gc
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import psutil
 import torch
 
+from playground.core.config import UnknownShape
 from playground.core.control import Control
 from playground.core.experiment import PeakMemory, Progressed
-from playground.core.peak import activation_bytes
+from playground.core.peak import activation_bytes, logits_bytes
 from playground.core.peak import peak_memory as told_apart
-from playground.engine.cache import measure
-from playground.engine.decode import PREFILL_CHUNK_TOKENS
+from playground.engine.cache import forward_all, measure, new_cache
+from playground.engine.costing import count_parameters
 from playground.engine.model import LoadedModel
-from playground.engine.trial import Trial, in_a_sentence
+from playground.engine.places import count
+from playground.engine.room import PREFILL_CHUNK_TOKENS, free_bytes
+from playground.engine.trial import Stopped, Trial, in_a_sentence
 
 _WATCH_SECONDS = 0.002
 
@@ -30,16 +35,23 @@ _WATCH_SECONDS = 0.002
 def peak_memory(
     model: LoadedModel, *, tokens: int = 1024, control: Control | None = None
 ) -> Iterator[Progressed | PeakMemory]:
-    """Memory at the peak of a prefill of `tokens`, cut to the model's context."""
+    """Memory at the peak of a prefill of `tokens`, cut to the model's context: as a run reads it, then once
+    more with the logits of every position, which is measured where they fit."""
     trial = Trial(model, control, float("inf"))
-    tokens = max(1, min(tokens, trial.context))
+    tokens = min(count("tokens", tokens), trial.context)
     trial.warm_up()
-    yield Progressed(1, 2, tokens)
+    yield Progressed(1, 3, tokens)
     weights = model.facts.weights_bytes or sum(p.nbytes for p in model.module.parameters())
     with _Watch(model.device, weights) as watch:
         cache = trial.prefill(tokens)[0]
     kept = measure(cache)
-    yield Progressed(2, 2, tokens)
+    del cache
+    yield Progressed(2, 3, tokens)
+    with _Watch(model.device, weights) as other:
+        every = _every_row(trial, tokens)
+    asked = every is not None
+    del every
+    yield Progressed(3, 3, tokens)
     yield told_apart(
         trial.conditions(),
         tokens,
@@ -50,7 +62,40 @@ def peak_memory(
         state_bytes=kept.state_bytes,
         total_bytes=watch.peak_bytes,
         rest_bytes=_rest_bytes(model, tokens),
+        predicted_weights_bytes=_predicted_weights(model),
+        all_logits_bytes=other.peak_bytes if asked else None,
     )
+
+
+def _every_row(trial: Trial, tokens: int) -> tuple[Any, list[torch.Tensor]] | None:
+    """The cache and the logits of every position, read in the chunks of a run; None where they do not fit.
+
+    Raises `Stopped`.
+    """
+    model = trial.model
+    if logits_bytes(tokens, model.facts.vocabulary) * 2 > free_bytes(model.device):
+        return None
+    cache: Any = new_cache(model.module)
+    rows: list[torch.Tensor] = []
+    for begin in range(0, tokens, PREFILL_CHUNK_TOKENS):
+        if trial.stopped:
+            raise Stopped
+        chunk = trial.ids(min(PREFILL_CHUNK_TOKENS, tokens - begin), begin)
+        rows.append(model.turns.take(partial(_rows, model, chunk, cache)))
+    return cache, rows
+
+
+@torch.inference_mode()
+def _rows(model: LoadedModel, ids: tuple[int, ...], cache: Any) -> torch.Tensor:
+    return forward_all(model.module, torch.tensor([ids], device=model.device), cache, len(ids)).float()
+
+
+def _predicted_weights(model: LoadedModel) -> int | None:
+    """Parameters counted on the config's own module, in the width that the model is loaded in."""
+    try:
+        return count_parameters(model.module.config.to_dict()) * model.module.dtype.itemsize
+    except UnknownShape:
+        return None
 
 
 def _rest_bytes(model: LoadedModel, tokens: int) -> int | None:

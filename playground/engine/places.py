@@ -1,4 +1,4 @@
-"""The places of a curve: which can be measured at all, in what order, and why others are missing.
+"""The places of a curve: which are asked for, which can be measured at all, in what order, why others are missing.
 
 Knows a trial and no particular measurement.
 """
@@ -6,8 +6,28 @@ Knows a trial and no particular measurement.
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 
+from playground.core.decoding import InvalidSetting, require_whole
 from playground.core.experiment import Absent, Missing, Progressed, Timed
 from playground.engine.trial import Stopped, Trial, rounds
+
+PLACES_LIMIT = 64
+COUNT_LIMIT = 10**9
+"""Of tokens and lanes: what is beyond a model's context or the memory is named as missing, not refused."""
+
+
+def counts(name: str, values: object) -> tuple[int, ...]:
+    """`values` as the whole numbers from 1 that they must be; raises `InvalidSetting`."""
+    if not isinstance(values, tuple | list) or not 1 <= len(values) <= PLACES_LIMIT:
+        raise InvalidSetting(f"{name} must be a list of 1 to {PLACES_LIMIT} whole numbers.")
+    for value in values:
+        count(f"each of {name}", value)
+    return tuple(values)
+
+
+def count(name: str, value: int, limit: int = COUNT_LIMIT) -> int:
+    """`value`, which must be a whole number from 1 to `limit`; raises `InvalidSetting`."""
+    require_whole(name, value, 1, limit)
+    return value
 
 
 class Places:

@@ -23,6 +23,7 @@ from playground.engine.decode import stream
 from playground.engine.errors import RequestError
 from playground.engine.model import LoadedModel
 from playground.engine.opening import open_run
+from playground.engine.room import require_room
 
 POSITIONS_LIMIT = 4096
 """Of prompt and answer together: without a cache every step reads all of them anew, in one forward."""
@@ -60,6 +61,7 @@ def _opened(model: LoadedModel, request: Request) -> Request:
             f"A race is held over at most {POSITIONS_LIMIT:,} tokens of prompt and answer, not {positions:,}; "
             "shorten them."
         )
+    require_room(model, len(request.prompt_ids), 1, cached=False)
     return request
 
 

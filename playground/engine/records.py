@@ -1,6 +1,6 @@
 """From what the loop holds to the events it yields. Knows no forward and no consumer."""
 
-from playground.core.events import Finished, FinishReason, Note, Started, Stepped
+from playground.core.events import Finished, FinishReason, LayerKv, Note, Started, Stepped
 from playground.core.request import Request
 from playground.core.tokens import Candidate
 from playground.engine.cache import Measured
@@ -80,8 +80,10 @@ def stepped(
     )  # fmt: skip
 
 
-def finished(run: str, lane: LiveLane, reason: FinishReason, seconds: float) -> Finished:
-    """The last event of a lane: its text without a stop string, and what that took away."""
+def finished(
+    run: str, lane: LiveLane, reason: FinishReason, seconds: float, kv_layers: tuple[LayerKv, ...] = ()
+) -> Finished:
+    """The last event of a lane: its text without a stop string, what that took away, and what its cache held."""
     stop = None
     if lane.pieces:
         stop = lane.stops.found(lane.text.text, len(lane.pieces[-1])) if reason == "stop_string" else None
@@ -91,7 +93,9 @@ def finished(run: str, lane: LiveLane, reason: FinishReason, seconds: float) -> 
     if stop is not None:
         text = text[: stop[0]]
         withheld = _steps_reaching_past(lane.pieces, stop[0])
-    return Finished(run, lane.index, reason, text, seconds, tail, stop and stop[1], withheld)
+    return Finished(
+        run, lane.index, reason, text, seconds, tail, stop and stop[1], withheld, kv_layers=kv_layers
+    )
 
 
 def _steps_reaching_past(pieces: list[str], place: int) -> int:

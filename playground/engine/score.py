@@ -23,12 +23,12 @@ from playground.core.tokens import Token
 from playground.engine.cache import forward_all, new_cache
 from playground.engine.clock import Clock
 from playground.engine.continuation import encode_continuation
-from playground.engine.decode import PREFILL_CHUNK_TOKENS
 from playground.engine.errors import RequestError
 from playground.engine.model import LoadedModel
 from playground.engine.pipeline import highest
 from playground.engine.prompts import encode_prompt
 from playground.engine.records import IN_16_BIT, SIXTEEN_BIT
+from playground.engine.room import PREFILL_CHUNK_TOKENS, Extent, NoRoom, Room
 
 LOGITS_NUMBERS_LIMIT = 2**24
 """Logits that stand in memory at once: 64 MiB in fp32."""
@@ -36,6 +36,8 @@ LOGITS_NUMBERS_LIMIT = 2**24
 TOP_LIMIT = 20
 _BLOCK_ROWS = 8
 """Positions counted together: the temporary tensors of a few rows stay small."""
+_BLOCK_COPIES = 6
+"""Tensors of a block in fp32 at its busiest: logits, probabilities, their product, what is compared."""
 
 _log = logging.getLogger(__name__)
 
@@ -130,6 +132,8 @@ def _read(
             if control.stopped:
                 raise CannotScore("The scoring was stopped before its end, so nothing is shown of it.")
             targets = ids[max(begin, first_asked) + 1 : end + 1]
+            logit_rows = len(targets) + _BLOCK_ROWS * _BLOCK_COPIES
+            Room(model).require(Extent(begin, min(begin, 1)), Extent(len(ids) - 1, 1), logit_rows)
             yield from model.turns.take(partial(_forward, model, ids[begin:end], targets, cache, top))
             if progress is not None:
                 progress(end, len(ids) - 1)
@@ -139,6 +143,7 @@ def _read(
         _log.exception("A scoring broke off.")
         short = isinstance(error, MemoryError | torch.OutOfMemoryError) or "memory" in str(error)
         reason = "there is not enough memory for it" if short else f"the model failed ({error})"
+        reason = str(error) if isinstance(error, NoRoom) else reason
         raise CannotScore(f"The text could not be scored: {reason}; nothing was changed.") from error
 
 

@@ -14,13 +14,13 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 
 from playground.core.control import Control
+from playground.core.decoding import InvalidSetting
 from playground.core.experiment import Conditions
 from playground.core.refusal import Refused
 from playground.engine.cache import fork, keep_rows, new_cache, tokens_held
-from playground.engine.decode import PREFILL_CHUNK_TOKENS
 from playground.engine.model import LoadedModel
 from playground.engine.probe import settle
-from playground.engine.room import Extent, Room
+from playground.engine.room import PREFILL_CHUNK_TOKENS, Extent, Room
 
 _SENTENCE = "One token after another is read, and nothing of it is written down. "
 _WARM_UP_TOKENS = 24
@@ -68,9 +68,11 @@ def in_a_sentence(
 
 
 class Trial:
-    """One experiment on `model`, which has `seconds_limit` for its forwards."""
+    """One experiment on `model`, which has `seconds_limit` for its forwards; raises `InvalidSetting`."""
 
     def __init__(self, model: LoadedModel, control: Control | None, seconds_limit: float) -> None:
+        if not isinstance(seconds_limit, int | float) or not seconds_limit > 0:  # false for NaN too
+            raise InvalidSetting("seconds_limit must be a number above 0.")
         self.model, self._control = model, control or Control()
         self._ends = monotonic() + seconds_limit
         self._ids = _ids(model)

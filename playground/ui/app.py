@@ -18,16 +18,24 @@ from playground.core.run import Run
 from playground.core.trace import BadTrace, load_trace
 from playground.engine.progress import Progress, Report
 from playground.ui import endpoints
+from playground.ui.archive import Archive
+from playground.ui.kv_race import recorded_race
+from playground.ui.links import wire_links
 from playground.ui.models import Models
 from playground.ui.offer import Offer, multilingual, no_offer
+from playground.ui.pages import watch_pages
 from playground.ui.session import read_tab
+from playground.ui.shelf import Shelf
 from playground.ui.streaming import Service
 from playground.ui.tab_compare import compare_tab
 from playground.ui.tab_kv import kv_tab
+from playground.ui.tab_learn import learn_tab
 from playground.ui.tab_playground import PRIVATE, WHO, playground_tab
-from playground.ui.text import Words, say
+from playground.ui.tab_traces import traces_tab
+from playground.ui.text import LANGUAGES, Words, say
 from playground.ui.theme import Plain, head, routes
 from playground.ui.to_compare import wire_to_compare
+from playground.views.entries import shipped
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 QUEUE_LIMIT = 64
@@ -37,15 +45,19 @@ PORTS_TRIED = 100
 
 
 def build(
-    models: Models, runs: Runs | None = None, traces: Path | None = None, offer: Offer = no_offer
-) -> gr.Blocks:
+    models: Models, runs: Runs | None = None, traces: Path | None = None, offer: Offer = no_offer,
+    saved: Path | None = None,
+) -> gr.Blocks:  # fmt: skip
     """The page over `models`; `traces` is the folder of recorded runs shown before the first one.
 
-    `offer` names a model that knows Chinese, where there is one to be had.
+    `offer` names a model that knows Chinese, where there is one to be had. Every run is written into the
+    folder `saved`, where one is given and `runs` is not.
     """
     words = Words()
-    service = Service(models, Runs() if runs is None else runs, offer)
-    single, several = recorded_runs(traces or settings.assets_dir() / "traces")
+    archive = Archive(saved) if saved is not None else None
+    service = Service(models, Runs(at_end=archive) if runs is None else runs, offer)
+    folder = traces or settings.assets_dir() / "traces"
+    single, several = recorded_runs(folder)
     with gr.Blocks(title="First Token", analytics_enabled=False, fill_width=True) as demo:
         endpoints.register(demo, service)  # first, so that no handler of the page takes one of their names
         who = gr.Textbox(visible=False)
@@ -56,10 +68,18 @@ def build(
             with words.make(gr.Tab, {"label": "page.tab_compare"}, id="compare"):
                 compare = compare_tab(words, service, who, playground.model, several)
             with words.make(gr.Tab, {"label": "page.tab_kv"}, id="kv") as tab:
-                kv = kv_tab(words, service, who, playground.model, tab)
+                kv = kv_tab(words, service, who, playground.model, tab, recorded_race(folder))
+            with words.make(gr.Tab, {"label": "page.tab_learn"}, id="learn") as tab:
+                learn_tab(service, who, playground.model, tab)
+            with words.make(gr.Tab, {"label": "page.tab_traces"}, id="traces") as tab:
+                shelf = Shelf(service, folder, archive)
+                traces_list = traces_tab(words, shelf, playground, compare, kv, tabs)
+        watch_pages(demo, playground.stage.ready, service.runs.leave)
         wire_to_compare(playground, compare, tabs)
+        wire_links(models, playground, compare, tabs)
         _languages(words, language, playground.stage, who)
         kv.follow(language.click, who)
+        traces_list.follow(tab.select, language.click, who)
         _offering(service, language, playground, who)
     demo.queue(max_size=QUEUE_LIMIT, default_concurrency_limit=8, api_open=False)
     demo.first_token_models = models
@@ -87,13 +107,15 @@ def serve(
     dtype: str = "auto",
     share: bool = False,
     offline: bool = False,
+    traces: Path | None = None,
 ) -> None:
     """Serve the page until it is interrupted; its address is printed.
 
-    `port` None is the first free one from 7860, a given one that is taken moves on likewise.
+    `port` None is the first free one from 7860, a given one that is taken moves on likewise. Every run is
+    written into the folder `traces`, where one is given.
     """
     models = local_models(model, device, dtype, offline, open_names=private(host, share))
-    demo = build(models, offer=multilingual(offline))
+    demo = build(models, offer=multilingual(offline), saved=traces)
     launch(demo, host, free_port(host, port or 7860), share)
 
 
@@ -148,9 +170,9 @@ def _in_terminal(name: str, report: Report) -> Report:
 
 
 def recorded_runs(folder: Path) -> tuple[Run | None, Run | None]:
-    """The first recorded run of one lane, and the first of several; None where there is none."""
+    """The recorded run of one lane that is read first, and that of several; None where there is none."""
     runs: list[Run] = []
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in shipped(folder):
         try:
             runs += load_trace(path).runs
         except BadTrace:
@@ -182,7 +204,8 @@ def _header(words: Words) -> Any:
         theme = words.make(
             gr.Button, {"value": "page.dark"}, size="sm", elem_id="theme", elem_classes=["chip"]
         )
-        language = gr.Button("EN / 中文", size="sm", elem_id="language", elem_classes=["chip"])
+        names = " / ".join(say(one, "page.language") for one in LANGUAGES)
+        language = gr.Button(names, size="sm", elem_id="language", elem_classes=["chip"])
     theme.click(None, js="() => window.firstToken.toggleTheme()", api_visibility="private")
     tour.click(None, js="() => window.firstToken.tour()", api_visibility="private")
     return language

@@ -16,7 +16,7 @@ from playground.catalog import Accelerator, KnownConfig
 from playground.core.fits import Plan
 from playground.core.kv import cache_spec
 from playground.core.refusal import Refused
-from playground.core.sizing import kv_report
+from playground.core.sizing import SEQUENCES_LIMIT, TOKENS_LIMIT, kv_report
 from playground.ui.config_text import named_config, read_config
 from playground.ui.sentences import translated
 from playground.ui.text import sections
@@ -133,6 +133,7 @@ class Calculated:
 
     headline: Markup
     lengths: Markup
+    accelerators: Markup
     sources: Markup
     drilldown: Drilldown
     ghosts: Ghosts
@@ -148,18 +149,32 @@ def calculated(asked: Asked, counts: ParameterCounts, language: str) -> Calculat
     spec, context = cache_spec(asked.config, asked.dtype), report["context"]
     tokens, sequences = report["tokens"], report["sequences"]
     counting = report["parameters"] is None and not counts.counted(asked)
+    plan = Plan(asked.config, spec, report["weights_bytes"])
     return Calculated(
         calculation.headline(report, asked.title, text, counting=counting),
         calculation.lengths(report, others, text) + calculation.layers(report, text),
+        calculation.accelerators(_placed(asked, plan), report, text),
         _sources(asked, text),
         Drilldown(asked.title, spec, tokens, sequences),
         Ghosts(asked.title, spec, tokens, sequences),
         Growth(asked.title, spec, max(tokens, context or 0), sequences),
         Capacity(
             asked.title, asked.device.title, asked.device.memory_bytes,
-            Plan(asked.config, spec, report["weights_bytes"]), sequences, tokens, context,
+            plan, sequences, tokens, context,
         ),
     )  # fmt: skip
+
+
+def _placed(asked: Asked, plan: Plan) -> list[calculation.Placed]:
+    limits = (TOKENS_LIMIT, SEQUENCES_LIMIT)
+    return [
+        calculation.Placed(
+            known.title, known.bytes_per_second,
+            plan.fit(known.memory_bytes, asked.tokens, asked.sequences, limits), known is asked.device,
+            known.source, known.note,
+        )
+        for known in catalog.accelerators()
+    ]  # fmt: skip
 
 
 def refused(error: Refused, language: str) -> str:

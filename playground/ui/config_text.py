@@ -24,10 +24,15 @@ def named_config(name: object) -> KnownConfig:
     return known
 
 
+def too_long() -> InvalidSetting:
+    """What is said of a config that is not even read."""
+    return InvalidSetting(f"config must be text of at most {CHARACTERS_LIMIT:,} characters.")
+
+
 def read_config(text: object) -> dict[str, Any]:
     """The dictionary of a config.json's text; raises `InvalidSetting`."""
     if not isinstance(text, str) or len(text) > CHARACTERS_LIMIT:
-        raise InvalidSetting(f"config must be text of at most {CHARACTERS_LIMIT:,} characters.")
+        raise too_long()
     try:
         found = json.loads(text.removeprefix(BYTE_ORDER_MARK))
     except (ValueError, RecursionError):

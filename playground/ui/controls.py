@@ -30,6 +30,11 @@ _SLIDERS: dict[str, tuple[float, float, float]] = {
 }
 """Smallest, largest and step that a slider reaches."""
 
+FIELDS = (
+    "strategy", *_SLIDERS, "seed", "max_new_tokens", "stop", "order", "penalty_scope",
+)  # fmt: skip
+"""The settings by name, in the order in which `Controls.inputs` and `read_decoding` have them."""
+
 FOLDED = ("repetition_penalty", "typical_p")
 """Those that are folded away; the penalty acts in greedy decoding too."""
 
@@ -94,6 +99,25 @@ def fields_of(decoding: Decoding) -> list[Any]:
     return [
         decoding.strategy, *numbers, seed, decoding.max_new_tokens, stop, written, decoding.penalty_scope,
     ]  # fmt: skip
+
+
+def read_field(name: str, text: str) -> Any:
+    """What the control `name` holds when it shows `text`; raises `InvalidSetting` where it cannot.
+
+    Only a link can hold what no control takes, so nobody reads the sentence; its setting is left out.
+    """
+    if name == "order" and text not in ORDERS:
+        raise InvalidSetting("An order without a name cannot be chosen in the page.")
+    if name not in _SLIDERS:
+        return text
+    low, high, _ = _SLIDERS[name]
+    try:
+        number = float(text)
+    except ValueError:
+        raise InvalidSetting(f"{name} takes a number.") from None
+    if not low <= number <= high:
+        raise InvalidSetting(f"{name} goes from {low:g} to {high:g} in the page.")
+    return number
 
 
 def controls(words: Words) -> Controls:

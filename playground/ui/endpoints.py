@@ -1,4 +1,4 @@
-"""The named HTTP endpoints: `/generate`, `/compare`, `/score`, `/kv` and `/tokens`.
+"""The named HTTP endpoints: `/generate`, `/compare`, `/race`, `/score`, `/kv` and `/tokens`.
 
 They take the arguments of the commands of the same name and answer with the same JSON. Every
 refusal is one sentence. Knows no page.
@@ -6,16 +6,24 @@ refusal is one sentence. Knows no page.
 
 import logging
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import wraps
 from typing import Any
 
 import gradio as gr
 
 from playground import catalog
-from playground.backends.protocol import Scorer
+from playground.backends.protocol import Racer, Scorer
 from playground.core import report
-from playground.core.decoding import Decoding, InvalidSetting, chosen_decoding, parse_decoding, validated
+from playground.core.decoding import (
+    GREEDY,
+    Decoding,
+    InvalidSetting,
+    chosen_decoding,
+    parse_decoding,
+    validated,
+)
+from playground.core.race import Race, follow, race_report
 from playground.core.refusal import Refused
 from playground.core.request import Request
 from playground.core.scoring import scoring_report
@@ -26,7 +34,7 @@ from playground.ui.config_text import BYTE_ORDER_MARK, named_config, read_config
 from playground.ui.streaming import Service
 
 COMPARE_LANES_LIMIT = 4
-NEW_TOKENS_LIMIT = 4096
+NEW_TOKENS_LIMIT, RACE_TOKENS_LIMIT = 4096, 512
 TOP_N_LIMIT = 100
 
 _UNEXPECTED = "The request met an unexpected error, so nothing was answered; the log has the details."
@@ -76,6 +84,23 @@ def register(demo: gr.Blocks, service: Service) -> None:
         request = _request(prompt, decodings, chat, system, top_n)
         return report.comparison(calls.run(caller.session_hash, _name(model), request))
 
+    def race(
+        caller: gr.Request,
+        prompt: str, chat: bool = True, system: str | None = None, max_new_tokens: int = 64,
+        model: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """One greedy run with the KV cache and without: `first-token race --json`."""
+        request = _request(prompt, (replace(GREEDY, max_new_tokens=max_new_tokens),), chat, system, 1)
+        if max_new_tokens > RACE_TOKENS_LIMIT:
+            raise InvalidSetting(f"max_new_tokens must be at most {RACE_TOKENS_LIMIT:,} in a race over HTTP.")
+        backend, found = calls.backend(_name(model)), Race()
+        if not isinstance(backend, Racer):
+            raise InvalidSetting("What answers here has no model that could race; load one and try again.")
+        with calls.asking(caller.session_hash) as control:
+            for item in backend.race(request, control):
+                follow(found, item)
+        return race_report(found)
+
     def score(
         caller: gr.Request,
         prompt: str, text: str | None = None, chat: bool = True, system: str | None = None, top: int = 5,
@@ -105,7 +130,7 @@ def register(demo: gr.Blocks, service: Service) -> None:
     def gone(caller: gr.Request) -> None:
         calls.stop(caller.session_hash)
 
-    for endpoint in (generate, compare, score, kv, tokens):
+    for endpoint in (generate, compare, race, score, kv, tokens):
         gr.events.api(refusing(endpoint), api_name=endpoint.__name__, concurrency_limit=4)
     demo.unload(gone)
 

@@ -70,9 +70,15 @@ class ExperimentCard:
         return ["", gr.update(visible=False), *skipped]
 
 
-def experiment_card(words: Words, name: str, chart: Chart[Any], key: str) -> ExperimentCard:
-    """A card in the current layout; its texts are `<key>_title`, `<key>_note` and `<key>` (the button)."""
-    with gr.Column(elem_classes=["card", "experiment"], elem_id=f"experiment-{name}", min_width=0):
+def experiment_card(
+    words: Words, name: str, chart: Chart[Any], key: str, alone: bool = False
+) -> ExperimentCard:
+    """A card in the current layout; its texts are `<key>_title`, `<key>_note` and `<key>` (the button).
+
+    `alone` in its row it has the words left and the figure right.
+    """
+    classes = ["card", "experiment", *["alone"] * alone]
+    with gr.Column(elem_classes=classes, elem_id=f"experiment-{name}", min_width=0):
         heading(words, f"{key}_title", f"{key}_note")
         with gr.Row(elem_classes=["measure"]):
             start = words.make(

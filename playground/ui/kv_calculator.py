@@ -14,6 +14,7 @@ import gradio as gr
 from playground import catalog, settings
 from playground.core.refusal import Refused
 from playground.ui.calculation import Asked, Calculated, ParameterCounts, calculated, refused
+from playground.ui.config_text import CHARACTERS_LIMIT, too_long
 from playground.ui.figure import FigureBox, figure
 from playground.ui.session import read_tab
 from playground.ui.streaming import Service
@@ -31,6 +32,16 @@ FORMATS = ("float32", "bfloat16", "float8_e4m3fn", "int4")
 FIRST = Asked("llama-3.1-8b", "", 4096, 32, "bfloat16", "bfloat16", "h100-sxm")
 PRESETS = ((4096, 1), (4096, 32), (128_000, 1), (131_072, 1))
 QUICK: dict[str, Any] = {**PRIVATE, "queue": False, "trigger_mode": "always_last"}
+
+TOO_LONG = "too long"
+PICK = """() => new Promise((resolve) => {
+  const input = Object.assign(document.createElement('input'), { type: 'file', accept: '.json,application/json' });
+  const answer = (text) => resolve([text, window.firstToken?.who() ?? '']);
+  input.oncancel = () => answer('');
+  input.onchange = async () => answer(input.files[0].size > %d ? '%s' : await input.files[0].text());
+  input.click();
+})"""
+"""The file is read by the browser: one that is too long is never sent, and none is stored on the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +63,7 @@ def build_calculator(words: Words, service: Service, who: Any, model: Any) -> Ca
     counts = ParameterCounts()
     with gr.Row(elem_id="calculator", elem_classes=["kv-columns"]):
         with gr.Column(elem_id="calculator-controls", elem_classes=["card"], min_width=0):
-            name, text = _config(words)
+            name, text, pick = _config(words)
             tokens, sequences = _amounts(words)
             dtype, weights, device = _formats(words)
         with gr.Column(elem_classes=["kv-answer"], min_width=0):
@@ -63,6 +74,10 @@ def build_calculator(words: Words, service: Service, who: Any, model: Any) -> Ca
         [field.change for field in inputs], calculate, [*inputs, who], answer.outputs, js=WHO, **QUICK
     )
     changed.then(count, [*inputs, who], answer.outputs, js=WHO, **LIVE)
+    pick.click(
+        _picked(answer), [gr.Textbox(visible=False), who], [text, *answer.outputs],
+        js=PICK % (CHARACTERS_LIMIT, TOO_LONG), **LIVE,
+    )  # fmt: skip
     return CalculatorSection(inputs, answer.outputs, calculate)
 
 
@@ -74,6 +89,7 @@ class _Answer:
     whole: Any
     headline: Any
     lengths: Any
+    accelerators: Any
     sources: Any
     figures: dict[str, FigureBox[Any]]
 
@@ -81,7 +97,8 @@ class _Answer:
     def outputs(self) -> list[Any]:
         """All places, in the order of `say` and `refuse`."""
         figures = [place for box in self.figures.values() for place in box.outputs]
-        return [self.refusal, self.whole, self.headline, self.lengths, self.sources, *figures]
+        told = [self.headline, self.lengths, self.accelerators, self.sources]
+        return [self.refusal, self.whole, *told, *figures]
 
     def say(self, found: Calculated, language: str) -> list[Any]:
         """The answer in its places."""
@@ -90,7 +107,7 @@ class _Answer:
             for name, box in self.figures.items()
             for update in box.show(getattr(found, name), language)
         ]
-        parts = [str(part) for part in (found.headline, found.lengths, found.sources)]
+        parts = [str(part) for part in (found.headline, found.lengths, found.accelerators, found.sources)]
         return [gr.update(value="", visible=False), gr.update(visible=True), *parts, *figures]
 
     def refuse(self, error: Refused, language: str) -> list[Any]:
@@ -117,8 +134,9 @@ def _answer(words: Words, counts: ParameterCounts) -> _Answer:
             with gr.Column(min_width=0):
                 boxes |= {name: _figure(words, name, found) for name in ("drilldown", "ghosts")}
                 lengths = gr.HTML(str(found.lengths), apply_default_css=False, elem_classes=["kv-stack"])
+        accelerators = gr.HTML(str(found.accelerators), apply_default_css=False)
         sources = gr.HTML(str(found.sources), apply_default_css=False)
-    return _Answer(refusal, whole, headline, lengths, sources, boxes)
+    return _Answer(refusal, whole, headline, lengths, accelerators, sources, boxes)
 
 
 def _figure(words: Words, name: str, found: Calculated) -> FigureBox[Any]:
@@ -127,7 +145,7 @@ def _figure(words: Words, name: str, found: Calculated) -> FigureBox[Any]:
         return figure(words, FIGURES[name], f"figure-{name}", getattr(found, name))
 
 
-def _config(words: Words) -> tuple[Any, Any]:
+def _config(words: Words) -> tuple[Any, Any, Any]:
     name = words.make(
         gr.Dropdown, {"label": "kv.model"}, choices=[(known.title, known.name) for known in catalog.configs()],
         value=FIRST.name, elem_id="calculator-model",
@@ -137,19 +155,21 @@ def _config(words: Words) -> tuple[Any, Any]:
             gr.Textbox, {"label": "kv.config", "placeholder": "kv.config_placeholder"}, lines=4, max_lines=8,
             elem_id="calculator-config", elem_classes=["field"],
         )  # fmt: skip
-        upload = words.make(
-            gr.UploadButton, {"label": "kv.upload"}, file_types=[".json"], type="binary", size="sm",
-            elem_id="calculator-upload",
-        )  # fmt: skip
-        upload.upload(_uploaded, upload, text, **PRIVATE)
+        pick = words.make(gr.Button, {"value": "kv.upload"}, size="sm", elem_id="calculator-upload")
         if not settings.from_environment().offline:
             _hub(words, text)
     name.input(None, js="() => ''", outputs=text, **PRIVATE)
-    return name, text
+    return name, text, pick
 
 
-def _uploaded(content: Any) -> str:
-    return content.decode("utf-8", errors="replace") if isinstance(content, bytes) else ""
+def _picked(answer: _Answer) -> Callable[..., list[Any]]:
+    def picked(content: Any, asked_by: Any) -> list[Any]:
+        """The text of a file in the field of pasted ones; a sentence for one that is too long."""
+        if content != TOO_LONG:
+            return [content or gr.skip(), *[gr.skip()] * len(answer.outputs)]
+        return [gr.skip(), *answer.refuse(too_long(), read_tab(asked_by).language)]
+
+    return picked
 
 
 def _hub(words: Words, text: Any) -> None:

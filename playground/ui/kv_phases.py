@@ -36,6 +36,7 @@ from playground.ui.streaming import Service
 from playground.ui.tab_playground import LIVE, PRIVATE, WHO, model_name, read_request
 from playground.ui.text import Words, sections
 from playground.views.figures.one_by_one import ONE_BY_ONE
+from playground.views.figures.peak import PEAK
 from playground.views.figures.phases import PHASES, Phases, article_case
 from playground.views.figures.prefill import PREFILL
 from playground.views.figures.steps import STEPS
@@ -110,11 +111,13 @@ def build_phases(
         with gr.Row(elem_classes=["experiments"]):
             prefill = experiment_card(words, "prefill", PREFILL, "phases.prefill")
             steps = experiment_card(words, "steps", STEPS, "phases.steps")
-        one = experiment_card(words, "one-by-one", ONE_BY_ONE, "phases.one")
-    cards = [prefill, steps, one]
+        one = experiment_card(words, "one-by-one", ONE_BY_ONE, "phases.one", alone=True)
+        peak = experiment_card(words, "peak", PEAK, "phases.peak", alone=True)
+    cards = [prefill, steps, one, peak]
     wire_experiment(prefill, experiments, model, who, reach.prefill, reach.prefill_work())
     wire_experiment(steps, experiments, model, who, reach.steps)
     wire_experiment(one, experiments, model, who, reach.one_by_one)
+    wire_experiment(peak, experiments, model, who, reach.peak)
     section = PhasesSection(latest, cards, experiments, service)
     latest.start.click(_case(section), [model, who], latest.outputs, js=WHO, **LIVE)
     latest.stop.click(lambda by: service.stop(read_tab(by), PLACE), who, None, js=WHO, queue=False, **PRIVATE)

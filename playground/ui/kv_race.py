@@ -5,6 +5,7 @@ Layout and wiring in one place. Knows the shared service, and nothing of how a r
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -14,6 +15,7 @@ from playground.core.decoding import GREEDY, Decoding, InvalidSetting
 from playground.core.race import Race
 from playground.core.refusal import Refused
 from playground.core.request import Request
+from playground.core.trace import BadTrace, load_trace
 from playground.ui.experiments import Experiments
 from playground.ui.figure import FigureBox, figure
 from playground.ui.kv_recheck import Recheck, build_recheck
@@ -23,9 +25,10 @@ from playground.ui.streaming import Service, refusal, told
 from playground.ui.tab_playground import AGAIN, LIVE, PRIVATE, WHO, model_name
 from playground.ui.text import Words, say
 from playground.views.figures.race import RACE_STEPS
-from playground.views.packets import Packet, race_packet, work_packet
+from playground.views.packets import Packet, race_packet, record_packet, work_packet
 
 PLACE = "race"
+EXAMPLE = "race.jsonl"
 PROMPT = "What is gravity?"
 NEW_TOKENS, NEW_TOKENS_LIMIT = 64, 512
 COUNTED_LIMIT = 200_000
@@ -41,6 +44,7 @@ class RaceSection:
     recheck: Recheck
     steps: Callable[..., list[Any]]
     outputs: list[Any]
+    stage: Any
 
     def follow(self, shown: tuple[Any, ...], language: Any, who: Any) -> None:
         """`shown`: listeners of the section coming into view; `language`: the `click` of that button."""
@@ -50,11 +54,17 @@ class RaceSection:
 
 
 def build_race(
-    words: Words, service: Service, who: Any, model: Any, experiments: Experiments | None = None
+    words: Words,
+    service: Service,
+    who: Any,
+    model: Any,
+    experiments: Experiments | None = None,
+    example: Race | None = None,
 ) -> RaceSection:
     """Build the section inside the current `gr.Tab`; it runs with the model of the Playground.
 
-    `experiments` are those of the page, of which one at a time has the device.
+    `experiments` are those of the page, of which one at a time has the device. `example` is a recorded race,
+    shown before the first one.
     """
     with gr.Column(elem_id="race"):
         with gr.Column(elem_classes=["card"], elem_id="race-controls"):
@@ -69,7 +79,7 @@ def build_race(
     asked = [model, prompt, new_tokens, who]
     ended = start.click(_race(service), asked, live, js=WHO, **LIVE)
     stop.click(lambda by: service.stop(read_tab(by), PLACE), who, None, js=WHO, queue=False, **PRIVATE)
-    found_again = live.ready(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
+    found_again = live.ready(_resume(service, example), who, live, js=AGAIN % PLACE, **LIVE)
     shown, outputs = _kept_steps(service, steps), [card, *steps.outputs]
     for event in (ended, found_again):
         event.then(shown, who, outputs, js=WHO, queue=False, **PRIVATE)
@@ -78,7 +88,7 @@ def build_race(
     figures.ready(counted, lengths, figures, js=WHO, queue=False, **PRIVATE)
     for field in (before, count):
         field.change(counted, lengths, figures, js=WHO, queue=False, trigger_mode="always_last", **PRIVATE)
-    return RaceSection(prompt, new_tokens, recheck, shown, outputs)
+    return RaceSection(prompt, new_tokens, recheck, shown, outputs, live)
 
 
 def _asking(words: Words) -> tuple[Any, Any, Any, Any]:
@@ -160,14 +170,25 @@ def own_race(service: Service, tab: Tab, run_id: str | None) -> HostedRace | Non
     return found if isinstance(found, HostedRace) else None
 
 
-def _resume(service: Service) -> Callable[..., Iterator[str]]:
+def _resume(service: Service, example: Race | None) -> Callable[..., Iterator[str]]:
     def resume(asked_by: Any) -> Iterator[str]:
         tab = read_tab(asked_by)
         race = own_race(service, tab, read_run(asked_by))
         if race is not None:
             yield from service.follow(tab, race)
+        elif example is not None:
+            yield send(record_packet(example, label="recorded"))
 
     return resume
+
+
+def recorded_race(folder: Path) -> Race | None:
+    """The race that was recorded in `folder`; None where there is none."""
+    try:
+        records = load_trace(folder / EXAMPLE).records
+    except BadTrace:
+        return None
+    return next((record for record in records if isinstance(record, Race)), None)
 
 
 def _kept_steps(service: Service, steps: FigureBox[Race]) -> Callable[..., list[Any]]:

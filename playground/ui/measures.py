@@ -24,6 +24,7 @@ class Reach:
     lanes: tuple[int, ...] = (1, 2, 4, 8, 16)
     one_by_one_tokens: int = 64
     roofline_tokens: int = 256
+    peak_tokens: int = 1024
     repeats: int = 3
 
     def prefill(self, backend: Backend, control: Control) -> Iterator[Any]:
@@ -43,6 +44,10 @@ class Reach:
         return self._of(backend).experiment(
             "one-by-one", control, tokens=self.one_by_one_tokens, repeats=self.repeats
         )
+
+    def peak(self, backend: Backend, control: Control) -> Iterator[Any]:
+        """The most memory that a prefill takes, and once more with the logits of every position."""
+        return self._of(backend).experiment("peak", control, tokens=self.peak_tokens)
 
     def roofline(self, backend: Backend, control: Control) -> Iterator[Any]:
         """Prefill and decode under the measured roof of the device."""

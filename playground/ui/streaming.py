@@ -163,7 +163,7 @@ class Service:
 def told(run: Hosted[Any], first: int, events: Sequence[Any]) -> Packet:
     """Events of a run or a race from `first` on, as its stage takes them."""
     packet = race_packet if isinstance(run, HostedRace) else events_packet
-    return packet(run.id, first, events)
+    return packet(run.id, first, events) | {"label": run.label and "opened"}
 
 
 def refusal(message: object, tab: Tab) -> Packet:

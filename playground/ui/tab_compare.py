@@ -13,6 +13,7 @@ from playground.core.decoding import Decoding, InvalidSetting, parse_decoding
 from playground.core.refusal import Refused
 from playground.core.run import Run
 from playground.ui import presets
+from playground.ui.link_control import copying, note
 from playground.ui.sentences import translated
 from playground.ui.session import read_tab, send
 from playground.ui.stage import stage
@@ -48,12 +49,21 @@ class CompareTab:
     system: Any
     specs: list[Any]
     presets: list[Any]
+    shown: Any
+    rows: list[Any]
+    note: Any
+
+    def fields(self) -> list[Any]:
+        """What the runs are asked with, less their model; the rows are shown or hidden."""
+        first = [self.prompt, self.mode, self.system, self.count, self.shown]
+        return [*first, *self.rows, *self.presets, *self.specs]
 
 
 def compare_tab(words: Words, service: Service, who: Any, model: Any, recorded: Run | None) -> CompareTab:
     """Build the tab inside the current `gr.Tab`; it runs with the model of the Playground."""
     with gr.Column(elem_id="compare"):
         with gr.Column(elem_classes=["card"], elem_id="compare-controls"):
+            told = note("compare-link-note")
             with gr.Row(elem_classes=["ask"]):
                 prompt = words.make(
                     gr.Textbox, {"label": "playground.prompt"}, value="Write one sentence about the sea.",
@@ -76,6 +86,9 @@ def compare_tab(words: Words, service: Service, who: Any, model: Any, recorded: 
             rows, names, specs, removes = _lanes(words)
             with gr.Row(elem_classes=["go"]):
                 add = words.make(gr.Button, {"value": "compare.add"}, elem_id="add-lane")
+                inputs = dict(model=model, prompt=prompt, mode=mode, system=system, max_new_tokens=count)
+                lanes = {f"lane-{letter}": spec for letter, spec in zip(LANES, specs, strict=True)}
+                copying(words, "compare", inputs | lanes)
                 stop = words.make(gr.Button, {"value": "compare.stop"}, elem_id="stop-all")
                 go = words.make(
                     gr.Button, {"value": "compare.generate"}, variant="primary", elem_id="generate-all"
@@ -94,7 +107,7 @@ def compare_tab(words: Words, service: Service, who: Any, model: Any, recorded: 
     first = live.ready(_first_sight(service, recorded), None, live, queue=False, **PRIVATE)
     first.then(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
     live.gap(_missing(service), None, live, queue=False, **PRIVATE)
-    return CompareTab(live, prompt, mode, count, system, specs, names)
+    return CompareTab(live, prompt, mode, count, system, specs, names, shown, rows, told)
 
 
 def _lanes(words: Words) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
@@ -127,7 +140,10 @@ def _lane(words: Words, index: int, letter: str) -> tuple[Any, Any, Any]:
         value=_spec(FIRST_LANES[index]), max_lines=1, max_length=40_000, elem_classes=["spec"],
     )  # fmt: skip
     name.input(
-        lambda chosen: _spec(chosen) if chosen in presets.samplings() else gr.skip(), name, spec, **PRIVATE
+        lambda chosen: _spec(chosen) if chosen in list(presets.samplings()) else gr.skip(),
+        name,
+        spec,
+        **PRIVATE,
     )
     spec.input(None, js="() => 'own'", outputs=name, **PRIVATE)
     return name, spec, remove

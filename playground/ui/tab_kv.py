@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import gradio as gr
 
+from playground.core.race import Race
 from playground.ui.experiments import Experiments
 from playground.ui.kv_calculator import build_calculator
 from playground.ui.kv_ceiling import build_ceiling
@@ -31,6 +32,8 @@ class KvTab:
     """What the rest of the page needs of this tab: call `follow` once the page is laid out."""
 
     sections: list[tuple[Section, tuple[Any, ...]]]
+    navigation: Any
+    race_stage: Any
 
     def follow(self, language: Any, who: Any) -> None:
         """Say everything anew in another language; after the listener that changes the language itself."""
@@ -43,16 +46,18 @@ def _sections() -> Any:
     return gr.Tabs(selected="memory", elem_id="kv-sections", overflow_behavior="wrap")
 
 
-def kv_tab(words: Words, service: Service, who: Any, model: Any, tab: Any) -> KvTab:
-    """Build the tab inside the current `gr.Tab`, which is `tab`."""
+def kv_tab(
+    words: Words, service: Service, who: Any, model: Any, tab: Any, example: Race | None = None
+) -> KvTab:
+    """Build the tab inside the current `gr.Tab`, which is `tab`; `example` is shown before the first race."""
     experiments = Experiments(service)
-    with gr.Column(elem_id="kv"), _sections():
+    with gr.Column(elem_id="kv"), _sections() as navigation:
         with words.make(gr.Tab, {"label": "kv.section_memory"}, id="memory") as shown:
             memory = build_memory(words, service, who, model)
         with words.make(gr.Tab, {"label": "kv.section_calculator"}, id="calculator") as calculating:
             calculator = build_calculator(words, service, who, model)
         with words.make(gr.Tab, {"label": "kv.section_race"}, id="race") as racing:
-            race = build_race(words, service, who, model, experiments)
+            race = build_race(words, service, who, model, experiments, example)
         with words.make(gr.Tab, {"label": "kv.section_phases"}, id="phases") as reading:
             phases = build_phases(words, service, who, model, experiments)
         with words.make(gr.Tab, {"label": "kv.section_ceiling"}, id="ceiling") as waiting:
@@ -60,4 +65,5 @@ def kv_tab(words: Words, service: Service, who: Any, model: Any, tab: Any) -> Kv
     views: list[tuple[Section, Any]] = [
         (memory, shown), (calculator, calculating), (race, racing), (phases, reading), (ceiling, waiting),
     ]  # fmt: skip
-    return KvTab([(section, (tab.select, view.select)) for section, view in views])
+    sections = [(section, (tab.select, view.select)) for section, view in views]
+    return KvTab(sections, navigation, race.stage)

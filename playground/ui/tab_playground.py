@@ -16,7 +16,8 @@ from playground.core.refusal import Refused
 from playground.core.request import Request
 from playground.core.run import Run
 from playground.ui import presets
-from playground.ui.controls import Controls, controls, fields_of, read_decoding
+from playground.ui.controls import FIELDS, Controls, controls, fields_of, read_decoding
+from playground.ui.link_control import copying, note
 from playground.ui.session import read_run, read_tab, send
 from playground.ui.stage import stage
 from playground.ui.streaming import Service, refusal, suggests
@@ -48,12 +49,18 @@ class PlaygroundTab:
     system: Any
     controls: Controls
     to_compare: Any
+    note: Any
+
+    def fields(self) -> list[Any]:
+        """What a run is asked with, less its model."""
+        return [self.prompt, self.mode, self.system, *self.controls.inputs()]
 
 
 def playground_tab(words: Words, service: Service, who: Any, recorded: Run | None) -> PlaygroundTab:
     """Build the tab inside the current `gr.Tab`."""
     with gr.Row(elem_id="playground", elem_classes=["columns"]):
         with gr.Column(elem_id="controls", elem_classes=["card"], min_width=0):
+            told = note("link-note")
             model, offer = _model_picker(words, service)
             prompt, mode, system, chips = _prompt(words)
             settings = controls(words)
@@ -67,12 +74,15 @@ def playground_tab(words: Words, service: Service, who: Any, recorded: Run | Non
                     min_width=0,
                 )
                 stop = words.make(gr.Button, {"value": "playground.stop"}, elem_id="stop", min_width=0)
-            to_compare = words.make(
-                gr.Button, {"value": "playground.to_compare"}, elem_id="to-compare", size="sm"
-            )
+            asked = [model, prompt, mode, system, *settings.inputs()]
+            with gr.Row(elem_id="onwards"):
+                to_compare = words.make(
+                    gr.Button, {"value": "playground.to_compare"}, elem_id="to-compare", size="sm"
+                )
+                names = ("model", "prompt", "mode", "system", *FIELDS)
+                copying(words, "playground", dict(zip(names, asked, strict=True)))
         live = stage("run", "stage-run")
-    asked = [model, prompt, mode, system, *settings.inputs(), who]
-    generate.click(_generate(service), asked, live, js=WHO, **LIVE)
+    generate.click(_generate(service), [*asked, who], live, js=WHO, **LIVE)
     stop.click(_stop(service), who, None, js=WHO, queue=False, **PRIVATE)
     first = live.ready(_first_sight(service, PLACE, recorded), None, live, queue=False, **PRIVATE)
     first.then(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
@@ -80,7 +90,7 @@ def playground_tab(words: Words, service: Service, who: Any, recorded: Run | Non
     live.gap(_missing(service), None, live, queue=False, **PRIVATE)
     _switching(service, model, offer, live, who)
     _suggesting(service, model, settings)
-    return PlaygroundTab(live, model, offer, prompt, mode, system, settings, to_compare)
+    return PlaygroundTab(live, model, offer, prompt, mode, system, settings, to_compare, told)
 
 
 def _model_picker(words: Words, service: Service) -> tuple[Any, Any]:
@@ -198,11 +208,12 @@ def _resume(service: Service) -> Callable[..., Iterator[str]]:
 
 
 def _as_asked(service: Service) -> Callable[..., list[Any]]:
-    """After a reload the controls say again what the run on the page was asked with."""
+    """After a reload the controls say again what the run on the page was asked with, unless a link fills them."""
 
     def fill(event: gr.EventData) -> list[Any]:
         run = own_run(service, PLACE, event._data)
-        if run is None:
+        linked = isinstance(event._data, dict) and event._data.get("linked") is True
+        if run is None or linked:
             return [gr.skip()] * (3 + len(fields_of(Decoding())))
         asked = run.request
         mode = "chat" if asked.chat else "raw"

@@ -1,39 +1,22 @@
 """Every string of the page, in each language, and the components that show them.
 
-The words live in `assets/i18n/<language>.json` as sections of keys. A component is made through
-`Words.make` with the keys of its texts, so that one event can retranslate them all. Knows no layout.
+The words themselves are read in `views/words.py`. A component is made through `Words.make` with the keys
+of its texts, so that one event can retranslate them all. Knows no layout.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from typing import Any, TypeVar
 
 import gradio as gr
 
-from playground.settings import assets_dir
+from playground.views.words import FIRST, LANGUAGES, languages, say, sections
 
-LANGUAGES = ("en", "zh")
+__all__ = ["FIRST", "LANGUAGES", "Say", "Source", "Words", "choices", "languages", "say", "sections"]
 
 Made = TypeVar("Made")
 Say = Callable[[str], str]
 Source = str | Callable[[Say], Any]
 """A key of the text, or a function that builds the property from several."""
-
-
-@cache
-def sections(language: str) -> dict[str, dict[str, str]]:
-    """All sections of one language; an unknown language is English."""
-    name = language if language in LANGUAGES else LANGUAGES[0]
-    data: dict[str, dict[str, str]] = json.loads((assets_dir() / "i18n" / f"{name}.json").read_text("utf-8"))
-    return data
-
-
-def say(language: str, key: str, **values: object) -> str:
-    """The text of `section.key`; raises KeyError for a key that is not there."""
-    section, _, name = key.partition(".")
-    text = sections(language)[section][name]
-    return text.format(**values) if values else text
 
 
 class Words:

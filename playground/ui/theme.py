@@ -12,10 +12,20 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from playground.settings import assets_dir
+from playground.settings import assets_dir, from_environment
+from playground.ui.text import LANGUAGES
 
 MOUNT = "first-token"
-STYLES = ("tokens.css", "stage.css", "page.css", "figure.css", "measure.css", "kv.css")
+STYLES = (
+    "tokens.css",
+    "stage.css",
+    "page.css",
+    "figure.css",
+    "measure.css",
+    "kv.css",
+    "learn.css",
+    "traces.css",
+)
 SCRIPTS = ("page.js", "figure.js")
 FONTS = ["system-ui", "Noto Sans", "Noto Sans CJK SC", "sans-serif"]
 MONO = ["ui-monospace", "Noto Sans Mono", "monospace"]
@@ -42,8 +52,15 @@ def routes() -> list[Mount]:
 
 
 def head() -> str:
-    """Our style sheets and the page's script, all from this machine."""
-    return "\n".join(_links())
+    """Our style sheets, the page's script and what it must know of the server, all from this machine."""
+    return "\n".join([*_facts(), *_links()])
+
+
+def _facts() -> Iterator[str]:
+    yield f'<meta name="first-token-languages" content="{" ".join(LANGUAGES)}">'
+    space = from_environment().space_address
+    if space is not None:
+        yield f'<meta name="first-token-space" content="{space}">'
 
 
 def _links() -> Iterator[str]:

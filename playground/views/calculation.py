@@ -6,13 +6,16 @@ Pure functions from `core.sizing.kv_report` and the words of the page. All that 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from playground.core.fits import Fit
 from playground.core.formats import FORMATS
-from playground.core.units import bytes_text, bytes_texts
+from playground.core.units import bytes_text, bytes_texts, seconds_text
 from playground.views.cards import card, emphasised, grid_table, term_list
+from playground.views.figures.numbers import power_text
 
 Text = Mapping[str, str]
 Report = Mapping[str, Any]
@@ -123,18 +126,71 @@ def layers(report: Report, text: Text) -> Markup:
     return card(text["layers"], grid_table(header, rows, text["layers"]))
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What is asked for on one accelerator; `asked` marks the one that the calculator is set to."""
+
+    title: str
+    bytes_per_second: int
+    fit: Fit
+    asked: bool
+    source: str
+    note: str = ""
+
+
+def accelerators(found: Sequence[Placed], report: Report, text: Text) -> Markup:
+    """Memory and bandwidth of common accelerators beside what fits, and how long all of it takes to read."""
+    holding = sum(bool(one.fit.fits) for one in found)
+    whose = text["whose_one" if report["sequences"] == 1 else "whose_many"].format(
+        tokens=f"{report['tokens']:,}", sequences=f"{report['sequences']:,}"
+    )
+    key = "accelerators_unknown" if report["weights_bytes"] is None else "accelerators_finding"
+    said = text[key].format(count=holding, all=len(found), whose=whose)
+    names = ("name", "memory", "bandwidth", "fits", "most", "read")
+    body = Markup('<p class="kv-finding">{}</p>{}').format(
+        emphasised(said),
+        grid_table(
+            [text[f"accelerators_{name}"] for name in names],
+            [_placed(one, report, text) for one in found],
+            text["accelerators"],
+        ),
+    )
+    read = Markup('<details class="kv-fold"><summary>{}</summary>{}</details>').format(
+        text["sources"], _source_list([(one.title, one.source, one.note) for one in found])
+    )
+    return card(text["accelerators"], body + read)
+
+
+def _placed(one: Placed, report: Report, text: Text) -> list[str | Markup]:
+    weights = report["weights_bytes"]
+    read = (weights or 0) + report["used_bytes"] + report["state_bytes"]
+    most = text["any_number"] if one.fit.largest_sequences is None else f"{one.fit.largest_sequences:,}"
+    return [
+        Markup("<b>{}</b>").format(one.title) if one.asked else one.title,
+        bytes_text(one.fit.memory_bytes),
+        power_text(one.bytes_per_second, "B/s"),
+        text["unknown"] if one.fit.fits is None else text["yes" if one.fit.fits else "no"],
+        text["unknown"] if weights is None else most,
+        seconds_text(read / one.bytes_per_second) if one.fit.fits else "–",
+    ]
+
+
 def sources(read: Sequence[tuple[str, str, str]], text: Text) -> Markup:
     """Where the figures of the catalog were read, as text and, where it is an address, as a link."""
+    quality = Markup('<p class="kv-note">{} {}</p>').format(
+        text["quality"], _linked("https://arxiv.org/abs/2305.13245")
+    )
+    return card(text["sources"], _source_list(read) + quality)
+
+
+def _source_list(read: Sequence[tuple[str, str, str]]) -> Markup:
     items = Markup("").join(
         Markup("<li><b>{}</b>: {}{}</li>").format(
             title, _linked(source), f" ({what.replace('`', '')})" if what else ""
         )
         for title, source, what in read
     )
-    quality = Markup('<p class="kv-note">{} {}</p>').format(
-        text["quality"], _linked("https://arxiv.org/abs/2305.13245")
-    )
-    return card(text["sources"], Markup('<ul class="kv-sources">{}</ul>{}').format(items, quality))
+    return Markup('<ul class="kv-sources">{}</ul>').format(items)
 
 
 def _linked(source: str) -> Markup:

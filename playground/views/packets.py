@@ -13,8 +13,10 @@ from playground.core.codec import encode
 from playground.core.cost import Device
 from playground.core.events import Event, Stepped
 from playground.core.phases import Phase
-from playground.core.race import WITH, Item, Raced, Ticked, work
+from playground.core.race import WITH, Item, Race, work
+from playground.core.record import Record, items, record_id
 from playground.core.request import ModelFacts
+from playground.core.run import Run
 
 Packet = dict[str, Any]
 
@@ -29,14 +31,26 @@ def recorded_packet(events: Sequence[Event]) -> Packet:
     return events_packet(events[0].run, 0, events, label="recorded")
 
 
+def record_packet(record: Record, *, label: str = "") -> Packet:
+    """A whole run or race in one packet."""
+    if isinstance(record, Run):
+        return events_packet(record.id, 0, record.events, label=label)
+    return race_packet(record_id(record), 0, items(record)) | {"label": label}
+
+
+def layout_of(record: Record) -> str:
+    """The layout of the stage that shows it: run, compare or race."""
+    if isinstance(record, Race):
+        return "race"
+    return "run" if len(record.lanes) == 1 else "compare"
+
+
 def race_packet(race: str, first: int, items: Iterable[Item]) -> Packet:
     """Items of `race` in order; each step carries its side's work so far."""
     return {"run": race, "first": first, "events": [_raced(item) for item in items], "label": ""}
 
 
 def _raced(item: Item) -> dict[str, Any]:
-    if isinstance(item, Ticked | Raced):
-        return {"event": type(item).__name__.lower(), **asdict(item)}
     data = encode(item)
     if isinstance(item, Stepped):
         prompt_tokens = item.position - item.step
@@ -70,7 +84,10 @@ def cost_packet(run: str, events: int, decode: Phase, device: Device) -> Packet:
     """What decode waited for in a run that ended after so many events: estimated from measured rates and
     the arithmetic of a step."""
     assert decode.cost is not None and decode.verdict is not None
-    return events_packet(run, events, ()) | {
+    return {
+        "run": run,
+        "first": events,
+        "events": [],
         "cost": {
             "run": run,
             "limit": decode.verdict.limit,
@@ -91,6 +108,7 @@ def ready_packet(facts: ModelFacts, suggests: bool = False) -> Packet:
         "progress": None,
         "model": {
             "name": facts.name,
+            "revision": facts.revision,
             "device": facts.device,
             "device_name": facts.device_name,
             "dtype": facts.dtype,
@@ -99,5 +117,5 @@ def ready_packet(facts: ModelFacts, suggests: bool = False) -> Packet:
 
 
 def wire(packet: Packet, seq: int) -> str:
-    """The packet as strict ASCII JSON: half a character pair survives, and no two are equal."""
-    return json.dumps({"seq": seq, **packet}, allow_nan=False, separators=(",", ":"))
+    """The packet as strict ASCII JSON: half a character pair survives, no two are equal, and none holds a tag."""
+    return json.dumps({"seq": seq, **packet}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

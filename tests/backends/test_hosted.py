@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from playground.backends import hosted_run
+from playground.backends import hosted, hosted_run
 from playground.backends.hosted import HostedRun, Runs
 from playground.backends.protocol import BackendError
 from playground.core.decoding import InvalidSetting
@@ -77,6 +77,7 @@ def test_a_reader_may_ask_for_any_index(runs, scripted, first, expected):
     assert (at, batch) == (expected, run.run.events[expected:])
 
 
+@pytest.mark.alone
 def test_first_batch_comes_at_once_and_the_last_does_not_wait_for_its_interval(runs, scripted):
     backend = scripted(2, by_hand=True)
     run = runs.start("me", backend, Request())
@@ -101,6 +102,7 @@ def test_batches_are_coalesced(runs, scripted):
     follower.close()
 
 
+@pytest.mark.alone
 def test_a_waiting_reader_gets_heartbeats(runs, scripted):
     run = runs.start("me", scripted(1, by_hand=True), Request())
     follower = run.follow()
@@ -324,6 +326,54 @@ def test_what_a_backend_keeps_of_a_run_goes_with_the_run(scripted, runs):
     assert running.closed.is_set()
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """The registry's clock, as the only element of a list."""
+    now = [1000.0]
+    monkeypatch.setattr(hosted, "monotonic", lambda: now[0])
+    return now
+
+
+def test_what_an_owner_has_goes_once_the_grace_is_over(runs, scripted, clock):
+    ended, running, others = scripted(1), scripted(9, by_hand=True), scripted(1)
+    first = runs.start("tab.run", ended, Request())
+    live = runs.start("tab.compare", running, Request())
+    kept = runs.start("tab2.run", others, Request())
+    read_all(first)
+    read_all(kept)
+    runs.leave("tab")
+    runs._tend_once(clock[0] + 119)
+    assert len(runs) == 3 and not live.control.stopped
+    runs._tend_once(clock[0] + 120)
+    assert len(runs) == 1 and runs.get("tab2.run", kept.id) is kept
+    assert ended.forgotten == [first.id] and others.forgotten == []
+    until(lambda: running.forgotten == [live.id])
+    assert live.run.lanes[0].finish_reason == "cancelled"
+
+
+@pytest.mark.parametrize("comes_back", ["reads", "runs"])
+def test_who_comes_back_within_the_grace_keeps_everything(runs, scripted, clock, comes_back):
+    run = runs.start("tab.run", scripted(1), Request())
+    read_all(run)
+    runs.leave("tab")
+    if comes_back == "reads":
+        assert runs.get("tab.run", run.id) is run
+    else:
+        read_all(runs.start("tab.compare", scripted(1), Request()))
+    runs._tend_once(clock[0] + 1000)
+    assert runs.get("tab.run", run.id) is run
+
+
+def test_asking_for_another_s_run_keeps_nothing_alive(runs, scripted, clock):
+    run = runs.start("tab.run", scripted(1), Request())
+    read_all(run)
+    runs.leave("tab")
+    runs.leave("nobody")
+    assert runs.get("thief.run", run.id) is None and runs.get("tab.run", "nothing") is None
+    runs._tend_once(clock[0] + 120)
+    assert len(runs) == 0 and runs._left_at == {}
+
+
 def test_a_session_s_youngest_run_is_dropped_last(scripted):
     runs = Runs(runs_limit=3)
     yours = runs.start("you", scripted(1), Request())
@@ -379,3 +429,33 @@ def test_a_refused_request_leaves_the_running_one_alone(runs, scripted):
     assert runs.latest("me") is first and not first.control.stopped and len(runs) == 1
     backend.go(3)
     assert read_all(first)[-1].reason == "max_new_tokens"
+
+
+def test_a_recalled_run_is_the_youngest_again(runs, scripted):
+    first = runs.start("me", scripted(3), Request())
+    read_all(first)
+    second = runs.start("me", scripted(3), Request())
+    read_all(second)
+    assert runs.of("me", "you") == [first, second]
+    assert runs.recall(first) is first
+    assert (runs.latest("me"), runs.of("me")) == (first, [second, first])
+
+
+def test_recalling_stops_what_runs_and_not_itself(runs, scripted):
+    first = runs.start("me", scripted(3), Request())
+    read_all(first)
+    running = runs.start("me", scripted(50, by_hand=True), Request())
+    runs.recall(running)
+    assert not running.control.stopped
+    runs.recall(first)
+    until(lambda: running.done)
+    assert runs.latest("me") is first
+
+
+def test_whoever_keeps_runs_is_told_of_each_end_with_its_label(scripted):
+    ended: list[tuple[str, str, bool]] = []
+    runs = Runs(at_end=lambda run: ended.append((run.session, run.label, run.done)))
+    runs.start("me", scripted(3), Request())
+    runs.start("you", scripted(3), Request(), "imported")
+    until(lambda: len(ended) == 2)
+    assert sorted(ended) == [("me", "", True), ("you", "imported", True)]

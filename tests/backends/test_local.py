@@ -78,6 +78,7 @@ def test_a_refused_request_starts_no_hosted_run(backend, runs):
     assert runs.latest("a") is None
 
 
+@pytest.mark.alone
 def test_closing_the_page_holds_the_engine_and_a_reload_goes_on(backend, runs):
     began = time.monotonic()
     run = runs.start("a", backend, LONG)

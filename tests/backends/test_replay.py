@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from playground.backends.protocol import BackendError
-from playground.backends.replay import ReplayBackend
+from playground.backends.replay import ReplayBackend, ReplayRaceBackend
 from playground.core.control import Control
 from playground.core.events import Failed, Finished, Stepped
+from playground.core.race import WITH, WITHOUT, Race, Ticked, follow, result
+from playground.core.record import items, record_id
 from playground.core.request import Request
 from playground.core.run import fold
 from playground.core.trace import Trace, dumps_trace, loads_trace
@@ -35,12 +37,14 @@ def test_the_run_id_is_rewritten_everywhere(record):
     assert {event.run for event in run.events} == {"recorded"}
 
 
+@pytest.mark.alone
 def test_recorded_pace_is_the_recorded_clock(record):
     began = time.monotonic()
     play(ReplayBackend(record(6, step_seconds=0.02)))
     assert 0.1 <= time.monotonic() - began < 0.25
 
 
+@pytest.mark.alone
 def test_tokens_a_second(record):
     began = time.monotonic()
     played = play(ReplayBackend(record(40, lanes=2), 400))
@@ -61,6 +65,7 @@ def test_stop_ends_every_open_lane_as_cancelled(record):
     assert len(run.lanes[0].steps) == 5
 
 
+@pytest.mark.alone
 def test_stop_does_not_wait_for_the_pace(record):
     control = Control()
     threading.Timer(0.03, control.stop).start()
@@ -70,6 +75,7 @@ def test_stop_does_not_wait_for_the_pace(record):
     assert time.monotonic() - began < 0.5
 
 
+@pytest.mark.alone
 def test_a_pause_holds_the_replay_and_shifts_its_clock(record):
     control = Control()
     control.pause()
@@ -106,3 +112,35 @@ def test_a_pace_must_be_above_zero(record, pace):
 def test_an_empty_trace_is_refused():
     with pytest.raises(BackendError, match="nothing to replay"):
         ReplayBackend(Trace())
+
+
+def raced(record, steps=(4, 4), ticks=4) -> Race:
+    sides = [record(n, run="race" + ending) for n, ending in zip(steps, (WITH, WITHOUT), strict=True)]
+    race = Race(*sides, ticks=[Ticked(n, True, 1e-6) for n in range(ticks)])
+    race.raced = result(race)
+    return race
+
+
+def replayed(race: Race) -> Race:
+    shown = Race()
+    for item in ReplayRaceBackend(race).race(Request(run="mine"), Control()):
+        follow(shown, item)
+    return shown
+
+
+def test_a_race_is_played_again_under_another_id(record):
+    race = raced(record)
+    shown = replayed(race)
+    assert record_id(shown) == "mine"
+    assert [type(item) for item in items(shown)] == [type(item) for item in items(race)]
+    assert (shown.ticks, shown.raced) == (race.ticks, race.raced)
+    assert shown.uncached.lanes[0].token_ids == race.uncached.lanes[0].token_ids
+
+
+def test_a_side_that_breaks_off_ends_with_a_sentence(record):
+    race = raced(record)
+    race.uncached = fold(race.uncached.events[:-1])
+    race.raced = None
+    shown = replayed(race)
+    assert "breaks off" in shown.uncached.failed.message
+    assert shown.cached.failed is None

@@ -89,7 +89,7 @@ def browser(chromium: str | None) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def serving() -> Iterator[Callable[..., Served]]:
+def serving(first_port: int) -> Iterator[Callable[..., Served]]:
     """`serving(loader, names=(), traces=folder)`: the page over models that the loader makes."""
     from playground.ui.app import build, free_port, launch
     from playground.ui.models import Models
@@ -105,7 +105,9 @@ def serving() -> Iterator[Callable[..., Served]]:
         ) -> Served:
             models = Models(loader, default, names)
             demo = build(models, traces=traces, **page)
-            launch(demo, "127.0.0.1", free_port("127.0.0.1", 7960), quiet=True, prevent_thread_lock=True)
+            launch(
+                demo, "127.0.0.1", free_port("127.0.0.1", first_port), quiet=True, prevent_thread_lock=True
+            )
             closing.callback(demo.close)
             return Served(demo.local_url.rstrip("/"), models, demo)
 

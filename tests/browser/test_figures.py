@@ -74,6 +74,28 @@ def test_every_figure_is_drawn_and_fits_a_phone(look: Any) -> None:
         box = page.locator(f"#{elem_id(name)} .plot-container").bounding_box()
         assert box["width"] > 250 and box["height"] > 60, name
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for name in ("roofline", "roofline, far below"):
+        assert page.locator(f"#{elem_id(name)}").evaluate(TOUCHED) == [], name
+
+
+TOUCHED = """figure => {
+  const roof = figure.querySelector('.scatterlayer .trace path.js-line');
+  const at = roof.getScreenCTM(), point = figure.querySelector('.main-svg').createSVGPoint(), touched = [];
+  for (const text of figure.querySelectorAll('.annotation-text')) {
+    const box = text.getBoundingClientRect();
+    for (let i = 0; i <= 400; i += 1) {
+      const on = roof.getPointAtLength((i / 400) * roof.getTotalLength());
+      Object.assign(point, { x: on.x, y: on.y });
+      const seen = point.matrixTransform(at);
+      if (seen.x > box.left && seen.x < box.right && seen.y > box.top && seen.y < box.bottom) {
+        touched.push(text.textContent);
+        break;
+      }
+    }
+  }
+  return touched;
+}"""
+"""The words that the roof of a roofline runs through."""
 
 
 def test_the_dark_theme_reaches_every_figure_at_once(look: Any) -> None:

@@ -262,6 +262,7 @@ def test_tabs_keep_their_stage(open_page: Any, replaying: Any) -> None:
     assert wait_steps(page, RUN_STEPS) == RUN_STEPS
 
 
+@pytest.mark.alone
 def test_a_fast_replay_arrives_within_a_second_of_its_end(
     open_page: Any, serving: Any, recorded_folder: Any
 ) -> None:

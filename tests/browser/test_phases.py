@@ -94,7 +94,15 @@ def test_nothing_moves_when_the_verdict_arrives(stage: Any) -> None:  # noqa: F8
     assert page.evaluate(place) == before
 
 
-SHORT = Reach((32, 48, 64, 96), (32, 64, 96), (1, 4), one_by_one_tokens=16, roofline_tokens=32, repeats=1)
+SHORT = Reach(
+    (32, 48, 64, 96),
+    (32, 64, 96),
+    (1, 4),
+    one_by_one_tokens=16,
+    roofline_tokens=32,
+    peak_tokens=64,
+    repeats=1,
+)
 """Experiments that take a second or two."""
 
 
@@ -140,6 +148,12 @@ def test_the_experiments_on_prefill_and_decode(kv: Any) -> None:
     expect(measured(page, "Measure prefill time", "figure-prefill")).to_contain_text("96")
     expect(measured(page, "Measure step time", "figure-steps")).to_contain_text("96")
     expect(measured(page, "Read the prompt one by one", "figure-one-by-one")).to_contain_text("16")
+    peak = measured(page, "Measure peak memory", "figure-peak")
+    expect(peak).to_contain_text("at its peak")
+    expect(peak).to_contain_text("logits of every position is the classic hidden peak")
+    page.locator("#figure-peak").get_by_text("Table", exact=True).click()
+    weights = page.locator("#figure-peak").get_by_role("row", name="weights")
+    expect(weights).to_contain_text(re.compile("513 MiB.*513 MiB"))
     card = page.locator("#experiment-prefill")
     expect(card.locator(".conditions")).to_contain_text("fp32")
     expect(card.locator(".conditions")).to_contain_text("left out")

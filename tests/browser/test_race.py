@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +15,14 @@ from playwright.sync_api import expect
 from playground.backends.protocol import BackendError
 from playground.backends.replay import ReplayBackend
 from playground.core.control import Control
+from playground.core.decoding import GREEDY
 from playground.core.events import Event, Stepped
 from playground.core.race import WITH, WITHOUT, Item, Race, Ticked, follow, result, work
 from playground.core.request import Request
 from playground.core.run import cancellations
+from playground.core.trace import dump_trace
 from playground.engine.progress import CannotLoad
+from playground.ui.kv_race import EXAMPLE
 from tests.browser.conftest import made_run
 
 pytestmark = pytest.mark.browser
@@ -108,7 +112,7 @@ def opened(open_page: Any, url: str, **options: Any) -> Any:
 
 def show(page: Any) -> None:
     page.get_by_role("tab", name="KV cache", exact=True).click()
-    section = page.get_by_role("tab", name="Race")
+    section = page.get_by_role("tab", name="Race", exact=True)
     if section.count():
         section.click()
     page.wait_for_function("window.firstTokenRace && window.firstTokenWork")
@@ -191,6 +195,27 @@ def test_both_sides_grow_and_the_counts_are_those_of_the_run(open_page: Any, rac
     found = counts(triangle)
     assert {name: found[name] for name in expected(1, 1)} == expected(PROMPT_TOKENS, STEPS)
     expect(triangle).to_contain_text("897 of them")
+
+
+def test_before_the_first_race_a_recorded_one_is_shown(
+    open_page: Any, serving: Callable[..., Any], tmp_path: Path
+) -> None:
+    recorded, request = Race(), Request("a", (replace(GREEDY, max_new_tokens=STEPS),), run="recorded-race")
+    for item in MadeRace().race(request, Control()):
+        follow(recorded, item)
+    dump_trace(recorded, tmp_path / EXAMPLE)
+    page = opened(open_page, serving(lambda name, report: MadeRace(), ("tests/made",), tmp_path).url)
+    wait_steps(page, 2 * STEPS)
+    stage = page.locator("#stage-race")
+    expect(stage).to_contain_text("Recorded example, press Start race for yours")
+    found = counts(page.locator(".ft-card-triangle"))
+    assert {name: found[name] for name in expected(1, 1)} == expected(PROMPT_TOKENS, STEPS)
+    assert ticks(page) == (STEPS, STEPS)
+    expect(page.locator("#race-steps")).to_be_hidden()
+    start(page, count=4)
+    expect(stage.locator(".ft-label")).to_be_hidden()
+    wait_end(page)
+    assert ticks(page) == (4, 4)
 
 
 def test_a_finished_race_has_its_figure_and_its_table(open_page: Any, racing: Any) -> None:
@@ -294,6 +319,7 @@ def test_a_model_that_needs_its_cache_is_one_sentence(open_page: Any, racing: An
     expect(page.locator("#stage-race").get_by_role("alert")).to_contain_text("1 to 512 new tokens, not 0")
 
 
+@pytest.mark.alone
 def test_the_articles_figures_need_no_model(open_page: Any, serving: Any) -> None:
     def never(name: str, report: Any) -> Any:
         time.sleep(5)
@@ -329,6 +355,7 @@ def test_the_race_of_the_default_model(open_page: Any, on_model: Any) -> None:
     """Case 33: in fp32 every token is equal, and the page's counts are those of the command."""
     page = opened(open_page, on_model.url)
     start(page, count=12)
+    page.locator("#stage-race .ft-label").wait_for(state="hidden", timeout=60_000)  # the recorded one is gone
     wait_steps(page, 24, timeout=60_000)
     wait_end(page)
     assert ticks(page) == (12, 12)

@@ -66,7 +66,7 @@ def picture(open_page: Callable[..., Any], url: str, name: str) -> Image.Image:
     page.wait_for_function("document.querySelector('#device-chip .chip')?.textContent")
     if name in ("calculator", "race"):
         page.get_by_role("tab", name="KV cache").click()
-        page.get_by_role("tab", name=name.capitalize()).click()
+        page.get_by_role("tab", name=name.capitalize(), exact=True).click()
     if name == "race":
         run_race(page)
     page.wait_for_timeout(700)  # the bars come to rest
@@ -77,4 +77,5 @@ def run_race(page: Any) -> None:
     """A race of 32 tokens, to its end."""
     page.get_by_label("New tokens").first.fill("32")
     page.get_by_role("button", name="Start race").click()
+    page.locator("#stage-race .ft-label").wait_for(state="hidden", timeout=60_000)  # the recorded one is gone
     page.get_by_text("limit reached").nth(1).wait_for(timeout=60_000)

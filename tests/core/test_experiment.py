@@ -10,7 +10,6 @@ import pytest
 
 from playground.core.cost import Cost, Device, Verdict
 from playground.core.experiment import (
-    SENTENCES,
     Absent,
     Conditions,
     Experiment,
@@ -27,6 +26,7 @@ from playground.core.experiment import (
     origins,
 )
 from playground.core.fit import quadratic_fit
+from playground.core.kv import CacheSpec, LayerSpec
 from playground.core.peak import peak_memory
 from playground.core.tables import table
 
@@ -87,10 +87,6 @@ def test_medians() -> None:
     assert FOUND[6].largest_difference == 1e-6  # type: ignore[union-attr]
 
 
-def test_sentences_are_sentences() -> None:
-    assert all(text.endswith(".") and text[0].isupper() for text in SENTENCES.values())
-
-
 def test_a_peak_adds_up() -> None:
     """Case: 100 positions x 50 entries x 4 bytes were every row of logits asked for; ours asks for one."""
     found = FOUND[-1]
@@ -113,3 +109,20 @@ def test_a_peak_that_was_not_seen_is_estimated() -> None:
         assert found.parts[-1].origin == "estimated"
     unknown = peak_memory(ON, 100, weights_bytes=1000, vocabulary=50)
     assert unknown.total_bytes is None and unknown.parts[1].bytes is None
+
+
+def test_a_measured_peak_stands_beside_the_predicted_one() -> None:
+    """The weights, the cache by its shape, the logits, and an estimate of the rest; and the hidden peak."""
+    spec = CacheSpec((LayerSpec("full", 2, 4),), 2, "float32")
+    found = peak_memory(
+        ON, 100, weights_bytes=1000, vocabulary=50, spec=spec, kv_bytes=6400, state_bytes=0, total_bytes=9000,
+        rest_bytes=300, predicted_weights_bytes=1000, all_logits_bytes=28_000,
+    )  # fmt: skip
+    assert [(part.name, part.bytes, part.predicted_bytes) for part in found.parts] == [
+        ("weights", 1000, 1000), ("kv", 6400, 100 * 64), ("state", 0, 0), ("logits", 200, 200), ("rest", 1400, 300),
+    ]  # fmt: skip
+    assert found.predicted_bytes == 1000 + 6400 + 200 + 300
+    rows = {row[0]: row[1:] for row in table(found).rows}
+    assert rows["rest"] == (1400, 300, "estimated")
+    assert rows["logits"] == (None, 200, "computed"), "of rows of logits nothing was measured"
+    assert rows["total with logits of every position"] == (28_000, 7900 + 20_000 - 200, "estimated")

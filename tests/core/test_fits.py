@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from playground.core.events import LayerKv
 from playground.core.fits import Plan, largest
 from playground.core.ghosts import ghosts
 from playground.core.holding import empty, holding, plain_spec
@@ -125,9 +126,37 @@ def test_a_holding_by_kind_of_layer(run_of: Callable[..., Run]):
     )
     found = holding(run_of([5, 6]), spec)
     assert found is not None
-    assert [(kind.kind, kind.count, kind.used_bytes) for kind in found.kinds] == [
-        ("sliding", 1, 128 * 3), ("full", 2, 2 * 128 * 5),
+    assert [(kind.kind, kind.count, kind.predicted_bytes, kind.used_bytes) for kind in found.kinds] == [
+        ("sliding", 1, 128 * 3, None), ("full", 2, 2 * 128 * 5, None),
     ]  # fmt: skip
+
+
+def test_measured_layers_stand_beside_the_predicted_ones(run_of: Callable[..., Run]):
+    """Cases 36 and 38: each kind apart; a window that keeps one position fewer is told, and where it is."""
+    spec = CacheSpec(
+        (LayerSpec("sliding", 2, 8, 3), LayerSpec("full", 2, 8), LayerSpec("full", 2, 8), LayerSpec("none")), 4,
+        "float32",
+    )  # fmt: skip
+    run = run_of([5, 6], [5, 6])
+    read = (LayerKv(128 * 2, 128 * 3), LayerKv(128 * 5, 128 * 256), LayerKv(128 * 5, 128 * 256))
+    for lane in run.lanes:
+        assert lane.finished is not None
+        lane.finished = replace(lane.finished, kv_layers=read)
+    found = holding(run, spec)
+    assert found is not None
+    told = {kind.kind: (kind.predicted_bytes, kind.used_bytes, kind.allocated_bytes) for kind in found.kinds}
+    assert told == {
+        "sliding": (2 * 128 * 3, 2 * 128 * 2, 2 * 128 * 3),
+        "full": (4 * 128 * 5, 4 * 128 * 5, 4 * 128 * 256),
+        "none": (0, 0, 0),
+    }
+    assert [kind.equal for kind in found.kinds] == [False, True, True]
+    assert [layer.used_bytes for layer in found.layers] == [2 * 128 * 2, 2 * 128 * 5, 2 * 128 * 5, 0]
+    run.lanes[1].finished = replace(run.lanes[1].finished, kv_layers=read[:2])  # type: ignore[type-var]
+    found = holding(run, spec)
+    assert found is not None and {layer.used_bytes for layer in found.layers} == {None}, (
+        "not all lanes were read"
+    )
 
 
 def test_the_shape_from_a_record_alone():

@@ -101,8 +101,9 @@ def test_other_ways_to_say_which_layers_slide():
     assert [layer.window for layer in cache_spec(gemma2).layers[:4]] == [4096, None, 4096, None]
     qwen2 = LLAMA_8B | {"sliding_window": 4096, "use_sliding_window": True, "max_window_layers": 28}
     assert [(s.kind, n) for s, n in cache_spec(qwen2).grouped()] == [("full", 28), ("sliding", 4)]
-    llama4 = LLAMA_8B | {"layer_types": ["chunked_attention", "full_attention"], "attention_chunk_size": 8192}
-    assert [(s.kind, s.window) for s in cache_spec(llama4).layers] == [("chunked", 8192), ("full", None)]
+    mixed = ["chunked_attention", "full_attention"] * 16
+    llama4 = LLAMA_8B | {"layer_types": mixed, "attention_chunk_size": 8192}
+    assert [(s.kind, s.window) for s in cache_spec(llama4).layers] == [("chunked", 8192), ("full", None)] * 16
 
 
 def test_nothing_is_held_before_the_first_token():
@@ -130,19 +131,36 @@ def test_nothing_is_held_before_the_first_token():
         ({"num_hidden_layers": -1, "layer_types": ["full_attention"]}, "num_hidden_layers must be a whole"),
         ({"num_kv_shared_layers": 32}, "num_kv_shared_layers must be fewer than all layers"),
         ({"torch_dtype": "int3"}, "dtype 'int3' is not known"),
-        ({"layer_types": ["sliding_attention"]}, "has no sliding_window"),
+        ({"layer_types": ["sliding_attention"] * 32}, "has no sliding_window"),
+        (
+            {"layer_types": ["full_attention"] * 31},
+            "layer_types lists 31 layers where num_hidden_layers says 32",
+        ),
+        (
+            {"layer_types": ["full_attention"] * 33},
+            "layer_types lists 33 layers where num_hidden_layers says 32",
+        ),
+        ({"layer_types": []}, "layer_types lists 0 layers"),
+        ({"layer_types": [], "num_hidden_layers": None}, "has no num_hidden_layers"),
+        (
+            {"hybrid_override_pattern": "M*-"},
+            "hybrid_override_pattern lists 3 layers where num_hidden_layers says 32",
+        ),
         ({"sliding_window": "wide"}, "sliding_window must be a whole number"),
         ({"kv_lora_rank": 512}, "has no qk_rope_head_dim"),
-        ({"layer_types": ["linear_attention"]}, "constant state and does not tell its shape"),
+        ({"layer_types": ["linear_attention"] * 32}, "constant state and does not tell its shape"),
         ({"layer_types": ["a new one"]}, "kind 'a new one' is not known"),
         ({"layer_types": [{}]}, "kind {} is not known"),
-        ({"layer_types": ["full_attention"] * 10_001}, "num_hidden_layers must be at most 10,000"),
+        (
+            {"layer_types": ["full_attention"] * 10_001, "num_hidden_layers": 10_001},
+            "num_hidden_layers must be at most 10,000",
+        ),
         ({"state_size": 16, "conv_kernel": 4, "expand": 2}, "does not tell which they are"),
         ({"state_size": 16, "conv_kernel": 4, "model_type": "mamba"}, "has no expand"),
         ({"index_head_dim": 128, "kv_lora_rank": 512}, "which the arithmetic does not cover"),
         ({"model_type": "rwkv"}, "which the arithmetic does not cover"),
         (
-            {"mamba_d_state": 8, "mamba_d_conv": 4, "mamba_n_groups": 1, "layer_types": ["mamba"]},
+            {"mamba_d_state": 8, "mamba_d_conv": 4, "mamba_n_groups": 1, "layer_types": ["mamba"] * 32},
             "state-space heads",
         ),
     ],

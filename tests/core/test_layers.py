@@ -117,9 +117,11 @@ def test_which_layers_keep_a_state_is_told_in_many_ways():
     assert kinds(BAMBA) == [state, "full", state, state]
     nemotron = BAMBA | {"model_type": "nemotron_h", "hybrid_override_pattern": "M-M*-E"}
     assert kinds(nemotron) == [state, "none", state, "full", "none", "none"]
-    assert kinds(BAMBA | {"layers_block_type": ["mamba", "hybrid"]}) == [state, f"full + {state}"]
+    assert kinds(BAMBA | {"layers_block_type": ["mamba", "hybrid"] * 2}) == [state, f"full + {state}"] * 2
     assert kinds(BAMBA | {"model_type": "falcon_h1"}) == [f"full + {state}"] * 4
-    assert kinds(BAMBA | {"layer_types": ["mamba", "attention"]}) == [state, "full"]
+    assert kinds(BAMBA | {"layer_types": ["mamba", "attention"] * 2}) == [state, "full"] * 2
+    ahead = {"layer_types": [*["mamba", "attention"] * 2, "attention"], "num_nextn_predict_layers": 1}
+    assert kinds(BAMBA | ahead) == [state, "full"] * 2, "a layer that guesses ahead keeps nothing of a run"
     lfm2 = {"num_hidden_layers": 3, "num_attention_heads": 4, "hidden_size": 64, "conv_L_cache": 3}
     assert kinds(lfm2 | {"full_attn_idxs": [2]}) == ["convolution", "convolution", "full"]
     assert cache_spec(lfm2 | {"full_attn_idxs": [2]}).state_bytes() == 2 * 64 * 3 * 2

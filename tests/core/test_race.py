@@ -1,6 +1,7 @@
 """The counts of a race against counting one by one, and the result of races that end in every way."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -42,10 +43,16 @@ def test_the_articles_figures() -> None:
     assert uncached.attention_dot_products_computed == 167_167_000
 
 
-@pytest.mark.parametrize(("prompt", "new"), [(0, 1), (-3, 1), (1, -1)])
-def test_counts_that_cannot_be(prompt: int, new: int) -> None:
-    with pytest.raises(InvalidSetting, match="one prompt token"):
+@pytest.mark.parametrize(
+    ("prompt", "new"),
+    [(0, 1), (-3, 1), (1, -1), (1.5, 2), (1, 2.0), (True, 2), ("1", 2), (None, 1), (1, 10**9 + 1)],
+)
+def test_counts_that_cannot_be(prompt: Any, new: Any) -> None:
+    with pytest.raises(
+        InvalidSetting, match="from one prompt token and from no new token upwards"
+    ) as refused:
         work(prompt, new, cached=True)
+    assert str(refused.value).endswith(".")
 
 
 def raced(

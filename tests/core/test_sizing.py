@@ -134,6 +134,7 @@ def test_a_memory_to_hold_it_against():
         kv_report(LLAMA_8B, memory_bytes=0)
 
 
+@pytest.mark.alone
 def test_the_largest_config_answers_at_once():
     layers = 10_000
     config = LLAMA_8B | {

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.core.codec import KINDS, bounds, decode, encode
-from playground.core.events import Event, Started
+from playground.core.events import Event, Started, Stepped
+from playground.core.race import WITH, WITHOUT, Item, Race, Ticked, result
+from playground.core.record import items
 from playground.core.run import Run, fold
 from playground.core.trace import BadTrace, dump_trace, dumps_trace, event_line, load_trace, loads_trace
 
@@ -42,30 +44,99 @@ def values(kind: Any, name: str = "") -> st.SearchStrategy[Any]:
     return _SCALARS[kind]
 
 
-_STARTED, _OTHERS = values(Started), st.one_of(*[values(k) for k in KINDS.values() if k is not Started])
+_STARTED = values(Started)
+_OTHERS = st.one_of(*[values(k) for k in get_args(Event) if k is not Started])
 
 
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
+    """A run of any events, of which each lane's steps are in order."""
     started = draw(_STARTED.filter(lambda started: started.request.lanes))
     lanes = len(started.request.lanes)
     events: list[Event] = [started]
     for event in draw(st.lists(_OTHERS, max_size=4)):
         lane = event.lane if event.lane is None else event.lane % lanes
-        events.append(replace(event, run=started.run, lane=lane))
+        event = replace(event, run=started.run, lane=lane)
+        if isinstance(event, Stepped):
+            event = replace(event, step=sum(isinstance(e, Stepped) and e.lane == lane for e in events))
+        events.append(event)
     return fold(events)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
-@given(runs())
-def test_what_is_written_is_read_back(run: Run) -> None:
-    trace = loads_trace(dumps_trace([run]))
-    assert trace.runs == [run]
+@given(st.lists(runs(), min_size=1, max_size=2, unique_by=lambda run: run.id))
+def test_what_is_written_is_read_back(several: list[Run]) -> None:
+    trace = loads_trace(dumps_trace(several))
+    assert trace.runs == several
     assert trace.notes == []
 
 
+def made_race(run_of: Any, ids: list[int], others: list[int], ticks: int | None = None) -> Race:
+    """Two runs of four prompt tokens, ticks for the steps that both have, and the result."""
+    sides = [
+        fold([_of_side(event, ending) for event in run_of(chosen).events])
+        for chosen, ending in ((ids, WITH), (others, WITHOUT))
+    ]
+    both = min(len(ids), len(others)) if ticks is None else ticks
+    race = Race(*sides, ticks=[Ticked(n, ids[n] == others[n], 1e-5) for n in range(both)])
+    race.raced = result(race)
+    return race
+
+
+def _of_side(event: Event, ending: str) -> Event:
+    event = replace(event, run="r" + ending)
+    return (
+        replace(event, request=replace(event.request, run="r" + ending))
+        if isinstance(event, Started)
+        else event
+    )
+
+
+def kinds(items: list[Item]) -> list[str]:
+    return [f"{type(i).__name__}{getattr(i, 'run', '')[1:3]}{getattr(i, 'step', '')}" for i in items]
+
+
+@pytest.mark.parametrize(("ids", "others"), [([5, 6, 7], [5, 6, 7]), ([5, 6], [5, 8]), ([5], [5, 6, 7])])
+def test_a_race_is_read_back_with_its_ticks_and_its_result(run_of, ids, others):
+    race = made_race(run_of, ids, others)
+    trace = loads_trace(dumps_trace([race]))
+    assert trace.records == [race]
+    assert trace.runs == [race.cached, race.uncached]
+    assert trace.notes == []
+
+
+def test_the_sides_of_a_race_take_turns_in_the_file(run_of):
+    made = items(made_race(run_of, [5, 6], [5, 6]))
+    assert kinds(made) == [
+        "Started.c", "Prefilled.c", "Stepped.c0", "Started.u", "Prefilled.u", "Stepped.u0", "Ticked0",
+        "Stepped.u1", "Stepped.c1", "Ticked1", "Finished.c", "Finished.u", "Raced",
+    ]  # fmt: skip
+
+
+def test_a_race_without_ticks_as_older_files_have_it_is_a_race(run_of):
+    race = made_race(run_of, [5, 6], [5, 6])
+    trace = loads_trace(dumps_trace([race.cached, race.uncached]))
+    (record,) = trace.records
+    assert isinstance(record, Race)
+    assert (record.ticks, record.raced.compared_steps, record.raced.first_divergence) == ([], 0, None)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line.replace('"position":4,', '"position":0,'),
+        lambda line: line.replace('"event":"ticked","step":0', '"event":"ticked","step":9'),
+        lambda line: line.replace("[[1,", "[[8,", 1) if '"event":"started","run":"r.c' in line else line,
+    ],
+)
+def test_what_does_not_hold_together_as_a_race_is_two_runs(run_of, change):
+    lines = dumps_trace([made_race(run_of, [5, 6], [5, 6])]).split("\n")
+    trace = loads_trace("\n".join([lines[0], *map(change, lines[1:])]))
+    assert [record.id for record in trace.records] == ["r.cached", "r.uncached"]
+
+
 def test_every_kind_of_event_has_a_code() -> None:
-    assert set(KINDS) == {kind.__name__.lower() for kind in get_args(Event)}
+    assert set(KINDS) == {kind.__name__.lower() for kind in get_args(Item)}
 
 
 def test_tokens_and_candidates_are_short_arrays(run_of):
@@ -209,6 +280,11 @@ def changed(run: Run, line: int, **changes: Any) -> str:
         ({"end_seconds": 1e308}, "stepped.end_seconds must be a number from 0"),
         ({"kv_used_bytes": -1}, "stepped.kv_used_bytes must be a number from 0"),
         ({"stages": [[]]}, "stepped.stages must be an object"),
+        ({"token": [-1, "a"]}, "stepped.token.id must be a number from 0"),
+        ({"token": [1, "a" * 10_001]}, "a token has at most 10,000 characters"),
+        ({"candidates": [[[1, "a", "00" * 10_000], -1.0, 0.5]]}, "a token has at most 10,000 characters"),
+        ({"candidates": [[[1, "a"], -1.0, 0.5]] * 1001}, "a step has at most 1,000 candidates"),
+        ({"step": 1}, "step 1 stands where step 0 belongs"),
     ],
 )
 def test_malformed_values_are_refused_in_one_sentence(run_of, changes, sentence):
@@ -253,7 +329,7 @@ def test_lines_that_are_no_events_are_refused(run_of, line):
 
 @pytest.mark.parametrize("lane", [-1, 1, 10**30])
 def test_a_lane_that_the_run_does_not_have_is_refused(run_of, lane):
-    with pytest.raises(BadTrace, match="names a lane|stepped.lane must be"):
+    with pytest.raises(BadTrace, match="names a lane|stepped.lane must be|belongs"):
         loads_trace(changed(run_of([5, 6]), 3, lane=lane))
 
 
@@ -295,3 +371,33 @@ def test_a_run_without_lanes_is_refused(run_of):
     started["request"]["lanes"] = []
     with pytest.raises(BadTrace, match="its lanes"):
         loads_trace("\n".join([lines[0], json.dumps(started)]))
+
+
+def test_shuffled_steps_are_refused(run_of):
+    lines = lines_of(run_of([5, 6, 7]))
+    lines[3], lines[5] = lines[5], lines[3]
+    with pytest.raises(BadTrace, match="step 2 stands where step 0 belongs"):
+        loads_trace("\n".join(lines))
+
+
+def test_more_lanes_than_a_run_can_have_are_refused(run_of):
+    lines = lines_of(run_of([5]))
+    started = json.loads(lines[1])
+    started["request"]["lanes"] *= 65
+    with pytest.raises(BadTrace, match="at most 64 lanes"):
+        loads_trace("\n".join([lines[0], json.dumps(started)]))
+
+
+def test_a_hundred_megabytes_are_not_read(tmp_path):
+    """A file of that size is refused by its size alone: it is not even opened."""
+    with (tmp_path / "large.jsonl").open("wb") as file:
+        file.truncate(100 * 2**20)
+    with pytest.raises(BadTrace, match=r"large\.jsonl is larger than 64 MiB; nothing was loaded\."):
+        load_trace(tmp_path / "large.jsonl")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no such file")
+def test_a_file_without_an_end_is_refused(monkeypatch):
+    monkeypatch.setattr("playground.core.trace.BYTES_LIMIT", 5)
+    with pytest.raises(BadTrace, match="zero is larger than"):
+        load_trace("/dev/zero")

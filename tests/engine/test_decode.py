@@ -350,6 +350,7 @@ def test_logits_that_are_not_numbers_end_the_run_in_a_sentence(
     assert len(ours.lanes[0].steps) == 1 and loads_trace(dumps_trace([ours])).runs == [ours]
 
 
+@pytest.mark.alone
 def test_waiting_for_the_model_is_told_apart_from_reading_the_prompt(model: LoadedModel) -> None:
     busy = threading.Thread(target=lambda: model.turns.take(lambda: time.sleep(0.4)))
     busy.start()

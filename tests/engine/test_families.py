@@ -20,9 +20,10 @@ from playground.core.draws import uniform
 from playground.core.events import Prefilling, Stepped
 from playground.core.request import Parent, Request
 from playground.core.run import Lane, Run, fold
-from playground.engine.decode import PREFILL_CHUNK_TOKENS, stream
+from playground.engine.decode import stream
 from playground.engine.facts import kv_reasons
 from playground.engine.model import LoadedModel
+from playground.engine.room import PREFILL_CHUNK_TOKENS
 from playground.engine.store import CacheStore
 from tests.engine.families import CONFIGS, FAMILIES, WINDOW, WINDOWED, WITH_STATE, module, tiny
 from tests.engine.reference import NEVER, greedy_ids, landed, processed_probabilities

@@ -14,7 +14,7 @@ from playground.core.kv import CacheSpec, cache_spec
 from playground.core.report import kv_cache
 from playground.core.request import Request
 from playground.core.run import fold
-from playground.engine.cache import Measured, forward, keep_rows, measure, new_cache
+from playground.engine.cache import Measured, forward, keep_rows, measure, measure_layers, new_cache
 from playground.engine.decode import stream
 from playground.engine.facts import kv_reasons, kv_spec, model_facts
 from tests.engine import families
@@ -89,6 +89,11 @@ def spec_of(model: Any) -> CacheSpec:
 
 
 def held(model: Any, tokens: int, rows: int = 1) -> Measured:
+    """What the cache holds after `tokens` positions."""
+    return measure(filled(model, tokens, rows))
+
+
+def filled(model: Any, tokens: int, rows: int = 1) -> Any:
     """The cache after `tokens` positions: all but the last read at once, the last in a step of its own."""
     live = new_cache(model)
     with torch.inference_mode():
@@ -97,7 +102,7 @@ def held(model: Any, tokens: int, rows: int = 1) -> Measured:
         if rows > 1:
             keep_rows(live, [0] * rows)
         forward(model, torch.full((rows, 1), 3), live)
-    return measure(live)
+    return live
 
 
 def one_less(spec: CacheSpec) -> CacheSpec:
@@ -120,6 +125,21 @@ def test_a_live_cache_holds_what_the_arithmetic_says(name: str) -> None:
         assert measured.used_bytes == one_less(spec).used_bytes(tokens)
         differs = windowed and tokens >= WINDOW
         assert (measured.used_bytes != spec.used_bytes(tokens)) == differs
+
+
+@pytest.mark.parametrize("name", sorted({*FAMILIES, *MORE}))
+def test_each_layer_of_a_live_cache_holds_its_part(name: str) -> None:
+    """Cases 36, 37 and 38, layer by layer, of one of two sequences."""
+    spec, tokens = spec_of(module(name)), 3 * WINDOW
+    live = filled(module(name), tokens, rows=2)
+    read, whole = measure_layers(live, 2), measure(live)
+    assert 2 * sum(layer.used_bytes for layer in read) == whole.used_bytes
+    assert 2 * sum(layer.allocated_bytes for layer in read) == whole.allocated_bytes
+    assert 2 * sum(layer.state_bytes for layer in read) == whole.state_bytes
+    assert all(layer.kind == "none" for layer in spec.layers[len(read) :])
+    for layer, one in zip(one_less(spec).layers, read, strict=False):
+        kept = layer.bytes_per_token(spec.format) * min(tokens, layer.window or tokens)
+        assert (one.used_bytes, one.state_bytes) == (kept, spec.layer_state_bytes(layer))
 
 
 @pytest.mark.parametrize("name", WINDOWED)

@@ -153,6 +153,7 @@ def test_the_sides_take_turns_and_neither_is_always_first(model: LoadedModel) ->
     ]
 
 
+@pytest.mark.alone
 def test_a_clock_leaves_the_other_sides_time_out(
     make_model: Callable[..., LoadedModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,17 +22,17 @@ from tests.ui.conftest import Echo
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+def client(first_port: int) -> Iterator[Any]:
     gradio_client = pytest.importorskip("gradio_client")
     demo = build(Models(lambda name, report: Echo(), "tests/none", open_names=False))
-    launch(demo, "127.0.0.1", free_port("127.0.0.1", 7990), quiet=True, prevent_thread_lock=True)
+    launch(demo, "127.0.0.1", free_port("127.0.0.1", first_port), quiet=True, prevent_thread_lock=True)
     yield gradio_client.Client(demo.local_url, verbose=False, analytics_enabled=False)
     demo.close()
 
 
 def test_only_the_commands_have_names(client: Any) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(named) == {"/generate", "/compare", "/score", "/kv", "/tokens"}
+    assert set(named) == {"/generate", "/compare", "/race", "/score", "/kv", "/tokens"}
 
 
 def test_generate(client: Any) -> None:
@@ -162,11 +162,11 @@ def test_a_client_that_leaves_ends_its_runs_and_no_other(serviced: Any, echo: An
     assert made["stays"].lanes[0].finish_reason == "max_new_tokens"
 
 
-def test_closing_a_client_is_noticed_by_the_server() -> None:
+def test_closing_a_client_is_noticed_by_the_server(first_port: int) -> None:
     gradio_client = pytest.importorskip("gradio_client")
     backend = Echo(pause_seconds=0.05)
     demo = build(Models(lambda name, report: backend, "tests/none", open_names=False))
-    launch(demo, "127.0.0.1", free_port("127.0.0.1", 7990), quiet=True, prevent_thread_lock=True)
+    launch(demo, "127.0.0.1", free_port("127.0.0.1", first_port), quiet=True, prevent_thread_lock=True)
     try:
         client = gradio_client.Client(demo.local_url, verbose=False, analytics_enabled=False)
         client.submit(prompt="x" * 1000, max_new_tokens=1000, api_name="/generate")

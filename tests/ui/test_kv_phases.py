@@ -13,6 +13,7 @@ from playground.core.control import Control
 from playground.core.decoding import GREEDY
 from playground.core.experiment import Conditions, OneByOne, PrefillCurve, Progressed, StepCurve, Timed
 from playground.core.metrics import timing
+from playground.core.peak import peak_memory
 from playground.core.phases import phases
 from playground.core.refusal import Refused
 from playground.core.report import generation
@@ -160,7 +161,10 @@ def test_a_stop_without_a_result_leaves_the_last_one(card: ExperimentCard) -> No
 def test_every_experiment_of_the_section_has_its_own_figure(section: PhasesSection) -> None:
     steps = StepCurve(CONDITIONS, (Timed(32, (0.01,)), Timed(512, (0.012,))), ())
     singly = OneByOne(CONDITIONS, 32, (0.05,), (0.9,), 1e-5, True, 1, 32)
-    for card, result in zip(section.cards, (CURVE, steps, singly), strict=True):
+    peak = peak_memory(
+        CONDITIONS, 64, weights_bytes=1000, vocabulary=50, kv_bytes=64, state_bytes=0, total_bytes=2000
+    )
+    for card, result in zip(section.cards, (CURVE, steps, singly, peak), strict=True):
         finding = card.told(Done(result), "en")[4]["value"]
         assert '<p class="finding">' in finding
 

@@ -132,6 +132,7 @@ def test_a_race_is_greedy() -> None:
     assert read_lane(64.0, "en") == replace(GREEDY, max_new_tokens=64)
 
 
+@pytest.mark.alone
 def test_the_articles_figures_come_at_once(tab: Tab) -> None:
     who = json.dumps({"session": tab.token, "language": "en"})
     began = time.perf_counter()

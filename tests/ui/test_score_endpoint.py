@@ -22,10 +22,10 @@ def backend() -> LocalBackend:
 
 
 @pytest.fixture(scope="module")
-def client(backend: LocalBackend) -> Iterator[Any]:
+def client(first_port: int, backend: LocalBackend) -> Iterator[Any]:
     gradio_client = pytest.importorskip("gradio_client")
     demo = build(Models(lambda name, report: backend, "tests/none", open_names=False))
-    launch(demo, "127.0.0.1", free_port("127.0.0.1", 7990), quiet=True, prevent_thread_lock=True)
+    launch(demo, "127.0.0.1", free_port("127.0.0.1", first_port), quiet=True, prevent_thread_lock=True)
     yield gradio_client.Client(demo.local_url, verbose=False, analytics_enabled=False)
     demo.close()
 
@@ -72,12 +72,12 @@ def test_bad_input_is_one_sentence(client: Any, arguments: dict[str, Any], sente
         client.predict(api_name="/score", **arguments)
 
 
-def test_what_has_no_model_says_so(echo: Any) -> None:
+def test_what_has_no_model_says_so(first_port: int, echo: Any) -> None:
     gradio_client = pytest.importorskip("gradio_client")
     from gradio_client.exceptions import AppError
 
     demo = build(Models(lambda name, report: echo(), "tests/none", open_names=False))
-    launch(demo, "127.0.0.1", free_port("127.0.0.1", 7990), quiet=True, prevent_thread_lock=True)
+    launch(demo, "127.0.0.1", free_port("127.0.0.1", first_port), quiet=True, prevent_thread_lock=True)
     try:
         one = gradio_client.Client(demo.local_url, verbose=False, analytics_enabled=False)
         with pytest.raises(AppError, match="has no model to ask"):

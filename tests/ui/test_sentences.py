@@ -15,9 +15,9 @@ from playground.ui.sentences import translated
 CHINESE = re.compile("[\u4e00-\u9fff]")
 SHOWN = {
     "InvalidSetting", "RequestError", "BackendError", "CannotLoad", "CannotScore", "Unreachable", "UnknownShape",
-    "UnknownConfig", "UnknownAccelerator", "UnknownChoice", "CannotMeasure",
+    "UnknownConfig", "UnknownAccelerator", "UnknownChoice", "CannotMeasure", "BadTrace",
 }  # fmt: skip
-"""Refusals that the page shows; those of files reach the command line alone."""
+"""Refusals that the page shows."""
 
 
 def raised_sentences() -> Iterator[tuple[str, str]]:
@@ -27,7 +27,7 @@ def raised_sentences() -> Iterator[tuple[str, str]]:
     for file in [
         *files,
         root / "catalog.py",
-        *(root / "ui" / name for name in ("models.py", "config_text.py")),
+        *(root / "ui" / name for name in ("models.py", "config_text.py", "shelf.py")),
     ]:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in SHOWN and node.args:
@@ -73,6 +73,13 @@ def test_every_refusal_is_said_in_chinese(place: str) -> None:
         "'tiny' has weights of another shape than its config (first: a); nothing was changed: fetch the model "
         "again, or choose another.",
         "'x' could not be loaded (No space left on device); nothing was changed, and the log has the details.",
+        "Line 3 of the trace is not valid: step 5 stands where step 4 belongs; nothing was loaded.",
+        "Line 3 of the trace is not valid: stepped.draw must be a number from 0 to 1; nothing was loaded.",
+        "The last line of the trace is cut off; everything before it was loaded.",
+        "3 events of unknown kind “teleported” were skipped.",
+        "Only the first 24 runs of the file were taken.",
+        "x.jsonl is larger than 16 MiB; nothing was loaded.",
+        "The record breaks off before the run ended; everything it holds is shown.",
     ],
 )
 def test_a_sentence_as_it_is_raised(sentence: str) -> None:

@@ -15,12 +15,15 @@ from playground.catalog import UnknownAccelerator
 from playground.core.decoding import GREEDY
 from playground.core.refusal import Refused
 from playground.core.request import Request
+from playground.core.units import seconds_text
 from playground.ui import kv_calculator, kv_memory
 from playground.ui.calculation import Asked, ParameterCounts, calculated
 from playground.ui.config_text import CHARACTERS_LIMIT, named_config, read_config
 from playground.ui.endpoints import kv
 from playground.ui.seen import look_at
 from playground.ui.text import Words, sections
+from playground.views.figures.frame import csv_text
+from playground.views.figures.growth import GROWTH, Growth
 
 FIELDS: list[Any] = ["llama-3.1-8b", "", 4096, 32, "short_bfloat16", "short_bfloat16", "h100-sxm"]
 TEXT = sections("en")["kv"]
@@ -83,7 +86,7 @@ def test_128_000_and_131_072_side_by_side() -> None:
 def test_page_command_and_api_agree(
     first_line: Any, name: str, tokens: int, used: int, allocated: int
 ) -> None:
-    """Cases 34, 35, 36, 37 and 38, from the same arithmetic in three places."""
+    """Cases 34, 35, 36, 37 and 38 on page, command and API: the same arithmetic in three places."""
     on_page = asked(name=name, tokens=tokens, sequences=1).report(None)
     over_http = kv(name, tokens=tokens, dtype="bfloat16")
     in_terminal = first_line("kv", name, "--tokens", str(tokens), "--dtype", "bfloat16", "--json")
@@ -94,18 +97,37 @@ def test_page_command_and_api_agree(
         assert report["token"] == over_http["token"]
 
 
+@pytest.mark.parametrize(
+    ("name", "tokens", "shown", "beside_weights"),
+    [
+        ("llama-3.1-8b", 4096, "512 MiB", "0.5 GiB"), ("llama-3.1-8b", 128_000, "15.6 GiB", "15.6 GiB"),
+        ("gpt2", 1, "36 KiB", "36 KiB"),
+    ],
+)  # fmt: skip
+def test_units_agree_everywhere(name: str, tokens: int, shown: str, beside_weights: str) -> None:
+    """Case 39 on page, command and API: binary units, in that of the weights beside them, and the same bytes."""
+    exact = kv(name, tokens=tokens, dtype="bfloat16")["used_bytes"]
+    found = answer(name=name, tokens=tokens, sequences=1)
+    printed = _printed("kv", name, "--tokens", str(tokens), "--dtype", "bfloat16")
+    for said, unit in ((words(found.headline), beside_weights), (printed, shown)):
+        assert unit in said and f"{exact:,} bytes" in said
+        assert not re.search(r"\d [KMGT]B\b", said)
+    exported = csv_text(GROWTH.rows(Growth(name, found.growth.cache, tokens, 1)))
+    assert f"{tokens},{exact},{exact}" in exported
+    assert shown in GROWTH.sentence(Growth(name, found.growth.cache, tokens, 1), sections("en")["figures"])
+
+
+def _printed(*arguments: str) -> str:
+    program = "import sys; from playground.cli import run; run(sys.argv[1:])"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
+    ).stdout
+
+
 @pytest.fixture
 def first_line() -> Any:
     """The JSON of a command, run in this process as a person would run it."""
-
-    def run(*arguments: str) -> Any:
-        program = "import sys; from playground.cli import run; run(sys.argv[1:])"
-        done = subprocess.run(
-            [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
-        )
-        return json.loads(done.stdout.splitlines()[-1])
-
-    return run
+    return lambda *arguments: json.loads(_printed(*arguments).splitlines()[-1])
 
 
 def test_a_window_names_used_and_allocated() -> None:
@@ -137,6 +159,24 @@ def test_sources_stand_beside_the_figures() -> None:
         assert "not measured here" in found
 
 
+def test_accelerators_stand_with_memory_bandwidth_and_what_fits() -> None:
+    """32 x 4,096 tokens of Llama-3.1-8B are 15 GiB of weights, 16 of cache and an estimate of the rest."""
+    said = words(answer().accelerators)
+    plan = answer().capacity.plan
+    needed = plan.need(4096, 32).total_bytes
+    assert (
+        f"{sum(a.memory_bytes >= needed for a in catalog.accelerators())} of {len(catalog.accelerators())}"
+        in said
+    )
+    read = (16_060_522_496 + 17_179_869_184) / catalog.accelerator("h100-sxm").bytes_per_second
+    assert f"NVIDIA H100 SXM 74.5 GiB 3.35 TB/s yes 118 {seconds_text(read)}" in said
+    assert "NVIDIA L4 22.4 GiB 300 GB/s no 14 –" in said
+    assert all(known.source[:30] in said for known in catalog.accelerators())
+    odd = '{"model_type": "odd", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}'
+    unknown = words(answer(text=odd).accelerators)
+    assert TEXT["accelerators_unknown"] in unknown and "yes" not in unknown.split()
+
+
 HOSTILE = [
     "{}",
     '{"num_hidden_layers": 2, "num_attention_heads": 0, "hidden_size": 64}',
@@ -154,6 +194,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_config_is_one_sentence(text: str) -> None:
     began = time.perf_counter()
@@ -202,6 +243,7 @@ def test_names_are_of_the_catalog_and_open_no_file() -> None:
         answer(accelerator="abacus")
 
 
+@pytest.mark.alone
 def test_an_answer_takes_no_longer_than_a_tenth_of_a_second() -> None:
     answer()
     began = time.perf_counter()

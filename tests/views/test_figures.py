@@ -21,8 +21,10 @@ from playground.views.figures.capacity import rows as capacity_rows
 from playground.views.figures.drilldown import Drilldown, levels
 from playground.views.figures.frame import csv_text, emphasised, foot, head
 from playground.views.figures.growth import GROWTH, Growth
+from playground.views.figures.held import HELD
 from playground.views.figures.numbers import amount, cell_text, figures_text, power_text
 from playground.views.figures.palette import palette
+from playground.views.figures.peak import PEAK
 from playground.views.figures.phases import PHASES, Phases, article_case
 from playground.views.figures.prefill import PREFILL
 from playground.views.figures.race import RACE_STEPS
@@ -152,6 +154,26 @@ def test_a_crossover_within_the_figure_is_marked() -> None:
     assert PREFILL.figure is not None
     layout = json.loads(PREFILL.figure(found, EN, "light").to_json())["layout"]
     assert layout["shapes"][0]["x0"] == 1000 and "1,000" in layout["annotations"][0]["text"]
+
+
+def test_a_peak_sets_measured_beside_computed_and_names_the_hidden_one() -> None:
+    said, words = PEAK.sentence(MADE["peak"][1](), EN), json.dumps(drawn("peak")["layout"])
+    assert "**760 MiB** at its peak, measured; its parts predict 620 MiB" in said
+    assert "logits of every position is the classic hidden peak: they would be **384 MiB**" in said
+    assert "made the peak **1.12 GiB**, 390 MiB more (measured)" in said
+    assert "KV cache, measured <b>90 MiB</b> (computed 90 MiB)" in words
+    assert "the rest, measured <b>120 MiB</b> (estimated 9 MiB)" in words
+    guessed = PEAK.sentence(MADE["peak, estimated"][1](), EN)
+    assert "estimated from its parts" in guessed and "measured" not in guessed
+
+
+def test_layers_measured_stand_beside_the_computed_ones() -> None:
+    said, words = HELD.sentence(MADE["held"][1](), EN), json.dumps(drawn("held")["layout"])
+    assert "6 × sliding window, the last 128: 9 MiB where the arithmetic says 10 MiB." in said
+    assert "12 × full attention:" not in said, "as computed"
+    assert "sliding window <b>9 MiB</b> (computed 10 MiB)" in words
+    kept, bare, total = HELD.rows(MADE["held"][1]()).rows
+    assert kept[:5] == (0, "full", None, 2_621_440, 2_621_440) and bare[3] is None and total[0] == "total"
 
 
 def test_phases_shares_add_up_and_the_typical_chat_is_estimated() -> None:

@@ -1,12 +1,12 @@
-"""What the caches of a run hold, by kind of layer: one bar a kind, outlined what is set aside behind them.
+"""What the caches of a run hold, by kind of layer: one bar a kind, under it what the arithmetic says.
 
-The bytes of a kind are computed from the shape; the sums of all are measured (`core.holding`).
+Layers are measured at the end of a run; where they were not, the arithmetic stands alone (`core.holding`).
 """
 
 from typing import Any
 
 from playground.core.holding import Holding, KindOfLayer
-from playground.core.tables import Table
+from playground.core.tables import Cell, Table
 from playground.core.units import bytes_text
 from playground.views.figures.chart import Chart, Text
 from playground.views.figures.palette import Palette, Theme, palette
@@ -14,7 +14,7 @@ from playground.views.figures.rows_of_bars import Bar, bars
 
 
 def sentence(found: Holding, text: Text) -> str:
-    """The measured bytes, whether they are as computed, and which kinds hold them."""
+    """The measured bytes, whether they are as computed, and which kinds hold other than that."""
     if not found.tokens:
         return text["held_nothing"]
     said = [
@@ -26,24 +26,39 @@ def sentence(found: Holding, text: Text) -> str:
         said.append(text["held_equal" if found.equal else "held_other"].format(
             predicted=bytes_text(found.predicted_bytes)
         ))  # fmt: skip
+    said += [_apart(kind, text) for kind in found.kinds if kind.equal is False]
     if found.allocated_bytes is not None and found.allocated_bytes != found.used_bytes:
         said.append(text["held_allocated"].format(allocated=bytes_text(found.allocated_bytes)))
     return text["join"].join(said)
 
 
-def rows(found: Holding) -> Table:
-    """One row a kind of layer, then the sums."""
-    header = ("layer_kind", "layers", "window", "used_bytes", "state_bytes", "origin")
-    kinds = [(k.kind, k.count, k.window, k.used_bytes, k.state_bytes, "computed") for k in found.kinds]
-    return Table(
-        header,
-        (
-            *kinds,
-            ("total", None, None, found.predicted_bytes, found.predicted_state_bytes, "computed"),
-            ("total", None, None, found.used_bytes, found.state_bytes, "measured"),
-            ("allocated", None, None, found.allocated_bytes, None, "measured"),
-        ),
+def _apart(kind: KindOfLayer, text: Text) -> str:
+    used, predicted = (
+        (kind.used_bytes or 0) + (kind.state_bytes or 0),
+        kind.predicted_bytes + kind.predicted_state_bytes,
     )
+    layers = _layers(kind, text)
+    if kind.window:
+        layers = text["held_window"].format(layers=layers, window=f"{kind.window:,}")
+    return text["held_apart"].format(layers=layers, used=bytes_text(used), predicted=bytes_text(predicted))
+
+
+def rows(found: Holding) -> Table:
+    """One row a layer, then the sums; what was not measured is unknown."""
+    header = (
+        "layer", "layer_kind", "window", "used_bytes", "predicted_used_bytes", "allocated_bytes", "state_bytes",
+        "predicted_state_bytes",
+    )  # fmt: skip
+    layers: list[tuple[Cell, ...]] = [
+        (place, one.kind, one.window, one.used_bytes, one.predicted_bytes, one.allocated_bytes, one.state_bytes,
+         one.predicted_state_bytes)
+        for place, one in enumerate(found.layers)
+    ]  # fmt: skip
+    total = (
+        "total", None, None, found.used_bytes, found.predicted_bytes, found.allocated_bytes, found.state_bytes,
+        found.predicted_state_bytes,
+    )  # fmt: skip
+    return Table(header, (*layers, total))
 
 
 def figure(found: Holding, text: Text, theme: Theme) -> Any:
@@ -60,18 +75,28 @@ def figure(found: Holding, text: Text, theme: Theme) -> Any:
     return bars(drawn, colours)
 
 
-def _bars(kind: KindOfLayer, text: Text, colours: Palette) -> list[Bar]:
+def _layers(kind: KindOfLayer, text: Text) -> str:
     name = text.get("cell_" + kind.kind.replace(" + ", "_").replace("-", "_"), kind.kind)
-    of = f"{kind.count} × {name}"
-    if kind.window:
-        of = text["held_window"].format(layers=of, window=f"{kind.window:,}")
-    shown = []
-    if kind.used_bytes or not kind.state_bytes:
-        shown.append(Bar(of, bytes_text(kind.used_bytes), kind.used_bytes, colours["memory"]))
-    if kind.state_bytes:
+    return f"{kind.count} × {name}"
+
+
+def _bars(kind: KindOfLayer, text: Text, colours: Palette) -> list[Bar]:
+    of, shown = _layers(kind, text), []
+    if kind.predicted_bytes or kind.used_bytes or not kind.predicted_state_bytes:
+        shown.append(_bar(of, kind.used_bytes, kind.predicted_bytes, colours["memory"], text))
+    if kind.predicted_state_bytes or kind.state_bytes:
         words = text["held_part"].format(name=of, origin=text["state"])
-        shown.append(Bar(words, bytes_text(kind.state_bytes), kind.state_bytes, colours["bar-thin"]))
+        shown.append(_bar(words, kind.state_bytes, kind.predicted_state_bytes, colours["bar-thin"], text))
     return shown
+
+
+def _bar(words: str, measured: int | None, predicted: int, colour: str, text: Text) -> Bar:
+    """Measured, the predicted bytes beside it; an outline of these alone where nothing was measured."""
+    if measured is None:
+        words = text["held_part"].format(name=words, origin=text["cell_computed"])
+        return Bar(words, bytes_text(predicted), predicted, colour, ghost=True)
+    remark = text["beside"].format(origin=text["cell_computed"], bytes=bytes_text(predicted))
+    return Bar(words, bytes_text(measured), measured, colour, beside=predicted, remark=remark)
 
 
 def _first_known(*values: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""The most memory that a prefill held, told apart: weights, cache, logits, the rest."""
+"""The most memory that a prefill held, told apart: weights, cache, logits, the rest; measured beside predicted."""
 
 from typing import Any
 
@@ -17,18 +17,14 @@ def sentence(found: PeakMemory, text: Text) -> str:
     known = [part for part in found.parts if part.bytes is not None]
     said = []
     if found.total_bytes is not None:
-        said.append(
-            text["peak_total"].format(tokens=f"{found.tokens:,}", total=bytes_text(found.total_bytes))
-        )
+        said.append(text[f"peak_total_{found.total_origin}"].format(
+            tokens=f"{found.tokens:,}", total=bytes_text(found.total_bytes),
+            predicted=bytes_text(found.predicted_bytes),
+        ))  # fmt: skip
     if known:
         largest = max(known, key=lambda part: part.bytes or 0)
         said.append(_largest(largest, found, text))
-    asked = sum(part.bytes or 0 for part in known if part.name == "logits")
-    if found.logits_of_all_bytes > asked:
-        said.append(
-            text["peak_logits"].format(all=bytes_text(found.logits_of_all_bytes), asked=bytes_text(asked))
-        )
-    return text["join"].join(said) or text["nothing_measured"]
+    return text["join"].join((*said, _every_row(found, text))).strip() or text["nothing_measured"]
 
 
 def _largest(part: MemoryPart, found: PeakMemory, text: Text) -> str:
@@ -39,11 +35,29 @@ def _largest(part: MemoryPart, found: PeakMemory, text: Text) -> str:
     return text["peak_largest_share"].format(**values, share=probability_text(share))
 
 
+def _every_row(found: PeakMemory, text: Text) -> str:
+    """The hidden peak: a prefill that asks for the logits of every position."""
+    asked = sum(part.bytes or 0 for part in found.parts if part.name == "logits")
+    if found.logits_of_all_bytes <= asked:
+        return ""
+    said = text["peak_logits"].format(all=bytes_text(found.logits_of_all_bytes), asked=bytes_text(asked))
+    if found.all_logits_bytes is None or found.total_bytes is None:
+        return said
+    return said + text["join"] + text["peak_all_measured"].format(
+        total=bytes_text(found.all_logits_bytes),
+        more=bytes_text(max(0, found.all_logits_bytes - found.total_bytes)),
+    )  # fmt: skip
+
+
 def figure(found: PeakMemory, text: Text, theme: Theme) -> Any:
-    """A bar a part, and outlined the logits of all positions."""
+    """A bar a part with what was predicted under it, then the whole, and with the logits of all positions."""
     colours = palette(theme)
     drawn = [_bar(part, text, colours) for part in found.parts if part.bytes]
-    if found.logits_of_all_bytes:
+    if found.total_bytes and found.total_origin == "measured":
+        drawn.append(_total("peak_whole", found.total_bytes, found.predicted_bytes, "ink", text, colours))
+    if found.all_logits_bytes:
+        drawn.append(_total("peak_whole_all", found.all_logits_bytes, None, "prefill", text, colours))
+    elif found.logits_of_all_bytes:
         drawn.append(
             Bar(text["peak_if_all"], bytes_text(found.logits_of_all_bytes), found.logits_of_all_bytes,
                 colours["prefill"], ghost=True)
@@ -53,7 +67,22 @@ def figure(found: PeakMemory, text: Text, theme: Theme) -> Any:
 
 def _bar(part: MemoryPart, text: Text, colours: Palette) -> Bar:
     words = text["peak_part"].format(part=text["cell_" + part.name], origin=text["cell_" + part.origin])
-    return Bar(words, bytes_text(part.bytes), part.bytes or 0, colours[_COLOURS[part.name]])
+    measured = part.origin == "measured" and part.predicted_bytes is not None
+    return Bar(
+        words, bytes_text(part.bytes), part.bytes or 0, colours[_COLOURS[part.name]],
+        beside=part.predicted_bytes if measured else None,
+        remark=_remark(part.predicted_bytes, part.predicted_origin, text) if measured else "",
+    )  # fmt: skip
+
+
+def _total(key: str, total: int, predicted: int | None, colour: str, text: Text, colours: Palette) -> Bar:
+    words = text["peak_part"].format(part=text[key], origin=text["cell_measured"])
+    remark = "" if predicted is None else _remark(predicted, "estimated", text)
+    return Bar(words, bytes_text(total), total, colours[colour], beside=predicted, remark=remark)
+
+
+def _remark(predicted: int | None, origin: str, text: Text) -> str:
+    return text["beside"].format(origin=text["cell_" + origin], bytes=bytes_text(predicted))
 
 
 PEAK = Chart("peak", sentence, table, figure)

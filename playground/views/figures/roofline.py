@@ -3,6 +3,7 @@
 Both axes are logarithmic. The roof is bandwidth x intensity up to the matrix rate (Williams et al. 2009).
 """
 
+from dataclasses import dataclass
 from math import log10
 from typing import Any
 
@@ -37,10 +38,10 @@ def figure(found: Roofline, text: Text, theme: Theme) -> Any:
     xs, ys = _bounds(found)
     roof = [xs[0], ridge_intensity(found.device), xs[-1]]
     traces = [_roof(found.device, roof, colours)]
-    notes = [_rate(found, xs[-1], colours)]
+    notes, names = [_rate(found, xs[-1], colours)], _Names(found.device, xs, ys)
     for point in found.points:
         traces += _point(point, text, colours)
-        notes.append(_name(point, xs, text, colours))
+        notes.append(_name(point, names.place(point), text, colours))
     frame = layout(
         colours, 340, annotations=notes,
         xaxis=_logarithmic(axis(colours), xs, figures_text) | {
@@ -62,10 +63,12 @@ def _rounded(share: float) -> float:
 
 
 def _bounds(found: Roofline) -> tuple[tuple[float, float], tuple[float, float]]:
-    """What both axes show: all points and the ridge, with room around them."""
+    """What both axes show: all points and the ridge, with room around them, for a name under the lowest too."""
     intensities = [ridge_intensity(found.device), *(p.intensity for p in found.points)]
     rates = [found.device.flops_per_second, *(p.flops_per_second for p in found.points)]
-    return (min(intensities) / 3, max(intensities) * 3), (min(rates) / 8, max(rates) * 2.5)
+    low, high, under = log10(min(rates)), log10(max(rates) * 2.5), _NAME_PIXELS[1] * 1.3 / _PLOT_PIXELS[1]
+    bottom = min(low - 0.9, (low - under * high) / (1 - under))
+    return (min(intensities) / 3, max(intensities) * 3), (10**bottom, 10**high)
 
 
 def _logarithmic(of: dict[str, Any], ends: tuple[float, float], write: Any) -> dict[str, Any]:
@@ -106,19 +109,73 @@ def _point(point: RooflinePoint, text: Text, colours: Palette) -> list[dict[str,
     return [up, dot]
 
 
-def _name(point: RooflinePoint, xs: tuple[float, float], text: Text, colours: Palette) -> dict[str, Any]:
-    """Beside the point, on the side where there is room."""
-    left = log10(point.intensity) > (log10(xs[0]) + log10(xs[-1])) / 2
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a name stands by its point: the corner that is held, and how far off, in pixels."""
+
+    xanchor: str
+    xshift: int
+    yshift: int
+
+
+_PLACES = (
+    _Place("left", 12, 7), _Place("right", -12, 7), _Place("right", 4, -11), _Place("left", -4, -11),
+    _Place("right", -12, 60), _Place("left", 12, 60),
+)  # fmt: skip
+"""Right of the point, left of it, under it to the left and to the right, over it likewise."""
+
+_NAME_PIXELS, _PLOT_PIXELS = (120, 52), (235, 255)
+"""Of a name, and of the drawing on a phone: a name that is free there is free wherever there is more room."""
+
+
+_Box = tuple[float, float, float, float]
+"""Left, right, bottom and top of a name, in decades."""
+
+
+class _Names:
+    """Finds for each name a place that is inside the drawing, clear of the roof and of the other names."""
+
+    def __init__(self, device: Device, xs: tuple[float, float], ys: tuple[float, float]) -> None:
+        self._device = device
+        self._left, self._right, self._bottom, top = (log10(end) for end in (*xs, *ys))
+        self._decades_a_pixel = (
+            (self._right - self._left) / _PLOT_PIXELS[0],
+            (top - self._bottom) / _PLOT_PIXELS[1],
+        )
+        self._taken: list[_Box] = []
+
+    def place(self, point: RooflinePoint) -> _Place:
+        """The first place that is free; under the point to the left where none is."""
+        boxes = {place: self._box(point, place) for place in _PLACES}
+        found = next((place for place, box in boxes.items() if self._is_free(box)), _PLACES[2])
+        self._taken.append(boxes[found])
+        return found
+
+    def _box(self, point: RooflinePoint, place: _Place) -> _Box:
+        across, up = self._decades_a_pixel
+        held, width = log10(point.intensity) + place.xshift * across, _NAME_PIXELS[0] * across
+        top = log10(point.flops_per_second) + place.yshift * up
+        left = held if place.xanchor == "left" else held - width
+        return left, left + width, top - _NAME_PIXELS[1] * up, top
+
+    def _is_free(self, box: _Box) -> bool:
+        left, right, bottom, top = box
+        inside = left >= self._left and right <= self._right and bottom >= self._bottom
+        roof = log10(attainable_flops_per_second(self._device, 10**left))  # lowest at the left
+        apart = all(right < a or b < left or top < c or d < bottom for a, b, c, d in self._taken)
+        return inside and top < roof and apart
+
+
+def _name(point: RooflinePoint, place: _Place, text: Text, colours: Palette) -> dict[str, Any]:
     share = probability_text(_rounded(point.flops_per_second / point.attainable_flops_per_second))
     words = (
         f"<b>{text['cell_' + point.name]}</b>",
         text[f"roofline_{point.name}"].format(tokens=f"{point.tokens:,}"),
         text["roofline_share"].format(share=share),
     )
-    side = "right" if left else "left"
     return label(
         "<br>".join(words), log10(point.intensity), log10(point.flops_per_second), _colour(point, colours),
-        xanchor=side, align=side, yanchor="top", xshift=-4 if left else 12, yshift=-9 if left else 7,
+        xanchor=place.xanchor, align=place.xanchor, yanchor="top", xshift=place.xshift, yshift=place.yshift,
     )  # fmt: skip
 
 
