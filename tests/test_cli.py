@@ -436,6 +436,14 @@ def test_serve_refuses_a_port_that_is_none(first_token) -> None:
     assert first_token("serve", "--port", "70000").code == 2
 
 
+@pytest.mark.parametrize("host", ["203.0.113.7", "x" * 300])
+def test_serve_refuses_an_address_of_another_machine(first_token, monkeypatch, host) -> None:
+    monkeypatch.setattr("playground.ui.app.serve", lambda *_: pytest.fail("the page was served"))
+    answer = first_token("serve", "--host", host)
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "no address of this machine" in answer.err
+
+
 def test_a_closed_pipe_is_no_traceback() -> None:
     done = subprocess.run(
         f"{sys.executable} -m playground kv llama-3-8b --json | true", shell=True, capture_output=True, text=True

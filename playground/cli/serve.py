@@ -1,5 +1,6 @@
 """`first-token serve`: the page, on the first free port; the model is loaded meanwhile."""
 
+import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -42,6 +43,8 @@ def serve(
         raise InvalidSetting(f"--port must be from 1 to 65535, not {port}.")
     if traces is not None and traces.exists() and not traces.is_dir():
         raise InvalidSetting(f"--traces must name a folder, and {str(traces)!r} is a file.")
+    if host is not None:
+        _require_own(host)
     ours = settings.from_environment()
     with console.status("[dim]Building the page …[/dim]"):
         from playground.ui import app
@@ -50,3 +53,16 @@ def serve(
         device if device != "auto" else ours.device, dtype if dtype != "auto" else ours.dtype,
         share, offline or ours.offline, traces,
     )  # fmt: skip
+
+
+def _require_own(host: str) -> None:
+    """Refuse a name or an address at which this machine cannot listen."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.bind(address)
+    except (OSError, UnicodeError):
+        raise InvalidSetting(
+            f"--host {host[:80]!r} is no address of this machine; 127.0.0.1 is seen from here alone, 0.0.0.0 "
+            "from the network."
+        ) from None

@@ -230,7 +230,7 @@ def _rank(raw: RawRow, id: int) -> int:
 
 
 def _logprob(raw: RawRow, logit: float) -> float:
-    return _short(min(0.0, logit - raw.logsumexp))
+    return _short(min(0.0, logit - raw.top_logits[0] + raw.best_logprob))
 
 
 def _processed(host: dict[str, list[float]], score: float) -> float:

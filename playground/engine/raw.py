@@ -22,7 +22,8 @@ class RawRow:
 
     On the device `probabilities` (vocabulary,) and `top`, the ids of the highest in falling order. On the
     host the same `ids` and their logits, at least one, of which `shown` are asked for; how many candidates
-    are `possible`; the logarithm of the sum of exponentials, and the entropy in nats.
+    are `possible`; the best one's log-probability (huge logits keep their differences to it), the logarithm
+    of the sum of exponentials, and the entropy in nats.
     """
 
     logits: torch.Tensor
@@ -32,6 +33,7 @@ class RawRow:
     top_logits: list[float]
     shown: int
     possible: int
+    best_logprob: float
     logsumexp: float
     entropy: float
 
@@ -62,7 +64,7 @@ def _raw_row(
         if not possible:
             raise BrokenLogits("it leaves no candidate")
         mean_logprob = -float(torch.special.entr(probabilities).sum())
-    logsumexp = top_logits[0] - best_logprob
     return RawRow(
-        logits, probabilities, top, ids, top_logits, top_n, possible, logsumexp, max(0.0, -mean_logprob)
-    )
+        logits, probabilities, top, ids, top_logits, top_n, possible, best_logprob,
+        logsumexp=top_logits[0] - best_logprob, entropy=max(0.0, -mean_logprob),
+    )  # fmt: skip

@@ -184,6 +184,8 @@ def test_scores_so_large_that_ten_less_is_the_same(draw: float) -> None:
     tied = torch.full((5000,), 1e9)
     assert abs(int(pick(survive(tied), draw)) - draw * 5000) <= 1
     assert float(survive(torch.full((5000,), 1e16)).shares.sum()) == pytest.approx(1)
+    choice, _ = choose_from(torch.full((4,), 1e16), NO_IDS, (), 0.3, 4)
+    assert choice.candidates.raw_logprobs == pytest.approx([math.log(1 / 4)] * 4)
     alone = torch.full((5000,), 0.9e8)
     alone[7] = 1e8
     assert int(pick(survive(alone), draw)) == 7
