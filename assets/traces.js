@@ -60,27 +60,30 @@ class Shelf {
     return [...this.groups.querySelectorAll("button")].find((one) => one.dataset.key === key && one.dataset.act === act);
   }
 
-  #group({ title, note, rows, tools = [] }) {
+  /** What the title of a group says, its cards do not say again: `pill` is left out there. */
+  #group({ title, note, rows, pill: said, tools = [] }) {
     const group = make("section", "tr-group");
     const head = box("tr-head", make("h2", "tr-title", title), ...tools.map((tool) => this.#button(tool, "tr-link")));
     group.append(head);
     if (note) group.append(make("p", "tr-quiet", note));
     if (!rows.length) return group;
     const list = make("ul", "tr-cards");
-    list.append(...rows.map((row) => this.#card(row)));
+    list.append(...rows.map((row) => this.#card(row, said)));
     group.append(list);
     return group;
   }
 
-  #card({ title, lesson, facts, pill, tools }) {
+  #card({ title, lesson, facts, pill, tools }, told) {
     const card = make("li", "tr-card");
     const name = make("h3", "tr-name", title);
     name.dir = "auto";
     const said = lesson ? [make("p", "tr-lesson", lesson)] : [];
     const [open, ...files] = tools;
     card.append(
-      box("tr-card-head", name, make("span", "tr-pill", pill)), ...said, make("p", "tr-quiet tr-facts", facts),
-      box("tr-tools", this.#button(open, "tr-open"), ...files.map((tool) => this.#button(tool, "tr-link"))),
+      box("tr-card-head", name, ...(pill === told ? [] : [make("span", "tr-pill", pill)])), ...said,
+      make("p", "tr-quiet tr-facts", facts.replaceAll(" · ", "\u00a0· ")),
+      box("tr-tools", this.#button(open, "tr-open"), make("span", "tr-quiet", this.words.save_as),
+        ...files.map((tool) => this.#button(tool, "tr-link"))),
     );
     return card;
   }

@@ -13,7 +13,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 COPIED = ("app.py", "LICENSE", "playground", "assets")
-LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "screenshots", "record.py", ".*")
+LEFT_OUT = {
+    "playground": shutil.ignore_patterns("__pycache__", "*.pyc", ".*"),
+    "assets": shutil.ignore_patterns("__pycache__", "*.py", "screenshots", ".*"),  # what records the traces
+}
 
 
 def assemble(folder: Path, root: Path = ROOT) -> Path:
@@ -24,7 +27,7 @@ def assemble(folder: Path, root: Path = ROOT) -> Path:
     for name in COPIED:
         source = root / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=LEFT_OUT)
+            shutil.copytree(source, folder / name, ignore=LEFT_OUT[name])
         else:
             shutil.copy2(source, folder / name)
     for name in ("README.md", "requirements.txt"):

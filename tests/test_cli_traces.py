@@ -74,7 +74,7 @@ def test_names_do_not_collide_and_broken_files_are_named(said: Any, tmp_path: Pa
     files = [tmp_path / "a" / "index.jsonl", tmp_path / "b" / "index.jsonl", tmp_path / "x y.jsonl"]
     code, err = said("gallery", *files, "--into", tmp_path / "site")
     assert code == 0
-    assert "does not begin like a First Token trace" in err
+    assert "x y.jsonl is left out: This file does not begin like a First Token trace" in err
     assert sorted(path.name for path in (tmp_path / "site").iterdir()) == [
         "index-2.html", "index-3.html", "index.html",
     ]  # fmt: skip

@@ -125,7 +125,7 @@ export class Book {
     this.next.disabled = at === COUNT;
     const { item } = this.links[at - 1];
     const row = item.parentNode;
-    if (row.scrollWidth > row.clientWidth) row.scrollLeft = item.offsetLeft - row.clientWidth / 2;
+    if (row.scrollWidth > row.clientWidth) row.scrollLeft = item.offsetLeft + (item.offsetWidth - row.clientWidth) / 2;
   }
 
   #teach(on) {

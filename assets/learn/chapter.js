@@ -49,7 +49,7 @@ export class Chapter {
     const { run, own } = material.main;
     const { source } = this.panel;
     const of = ({ model, started }) => ({
-      prompt: started.request.prompt, model: model.name, dtype: model.dtype, device: model.device_name || model.device,
+      prompt: started.request.prompt, model: model.name, dtype: model.dtype, device: place(words, model),
     });
     const recorded = material.recorded.main.run;
     const told = {
@@ -63,4 +63,10 @@ export class Chapter {
     this.from.dataset.own = String(own);
     this.from.hidden = !source;
   }
+}
+
+/** Where the model runs, in the words of the page. */
+function place(words, { device, device_name: name }) {
+  const cores = /^CPU, (\d+) cores$/.exec(name ?? "")?.[1];
+  return cores ? words.say("run.cores", { n: cores }) : name || device;
 }

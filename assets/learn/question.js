@@ -26,7 +26,7 @@ export class Question {
     const key = JSON.stringify(asked);
     if (this.key === key) return;
     Object.assign(this, { key, asked, state: null });
-    setText(this.ask, asked.ask);
+    setText(this.ask, bound(asked.ask));
     for (const name of ["context", "note"]) {
       setText(this[name], asked[name] ?? "");
       this[name].hidden = !asked[name];
@@ -91,4 +91,9 @@ export class Question {
     this.node.dataset.state = state;
     this.verdict.replaceChildren(make("b", "", this.scene.words.say(key)), why ? ` ${why}` : "");
   }
+}
+
+/** A number and what it counts stay on one line. */
+function bound(text) {
+  return text.replace(/(\d) (?=[%\p{L}])/gu, "$1\u00a0");
 }

@@ -20,7 +20,7 @@ export class SavingPanel {
     this.n = make("output", "ln-clock");
     this.cells = {};
     this.own = make("p", "ft-quiet");
-    this.node = box("", box("ln-controls", make("span", "", words.say("c6.n")), this.slider, this.n),
+    this.node = box("", box("ln-controls", make("span", "ln-control-name", words.say("c6.n")), this.slider, this.n),
       box("ft-triangles ln-triangles", ...this.triangles.map((one) => one.node)), box("ln-scroll", this.#table()), this.own);
   }
 

@@ -7,9 +7,11 @@ import { Fork } from "./fork.js";
 import { Herald } from "./herald.js";
 import { LaneCard } from "./lane_card.js";
 import { divergence } from "./lanes.js";
+import { MeasureTable } from "./measure_table.js";
 import { showNotes } from "./notes.js";
 import { count, duration, rate } from "./numbers.js";
 import { timing } from "./run.js";
+import { Reference } from "./reference.js";
 import { Tip } from "./tip.js";
 import { Sentence } from "./words.js";
 
@@ -27,10 +29,12 @@ export class CompareLayout {
     this.row = make("div", "ft-lanes");
     this.row.setAttribute("role", "group");
     this.row.setAttribute("aria-label", words.say("compare.lanes"));
+    this.reference = new Reference(words, () => this.#again());
+    this.table = new MeasureTable(scene);
     this.fork = new Fork(scene);
     this.herald = new Herald();
-    this.node = box("ft-compare", this.banner.node, box("ft-compare-lead", this.lead.node, this.banner.label),
-      this.error, this.notes, this.row, this.fork.node, this.herald.node);
+    this.node = box("ft-compare", this.banner.node, box("ft-compare-lead", this.lead.node, this.banner.label, this.reference.node),
+      this.error, this.notes, this.row, this.table.node, this.fork.node, this.herald.node);
     this.reset();
   }
 
@@ -38,6 +42,8 @@ export class CompareLayout {
     this.cards = [];
     this.row.replaceChildren();
     this.herald.reset();
+    this.reference.reset();
+    this.table.reset();
     this.fork.reset();
     this.tip.hide();
   }
@@ -57,14 +63,26 @@ export class CompareLayout {
     showNotes(this.notes, words, run, note);
     this.fork.node.hidden = run.lanes.length < 2;
     if (run.lanes.length > this.cards.length) this.#build(run);
-    const painted = this.cards.map((card) =>
-      card.paint(run, card.lane.index ? divergence(run.lanes[0], card.lane) : null));
-    this.fork.paint(run);
+    const painted = this.#compare(run);
     if (label !== "recorded" && run.done && run.lanes.length) this.herald.tell(() => "", words.say("compare.all_ended", { n: run.lanes.length }));
     return painted.reduce((a, b) => a + b, 0);
   }
 
   destroy() {}
+
+  /** Everything that is seen from the reference; how many steps each lane shows. */
+  #compare(run) {
+    const reference = this.reference.paint(run);
+    const painted = this.cards.map((card) =>
+      card.paint(run, reference, card.lane === reference ? null : divergence(reference, card.lane)));
+    this.table.paint(run, reference);
+    this.fork.paint(run, reference);
+    return painted;
+  }
+
+  #again() {
+    if (this.run) this.#compare(this.run);
+  }
 
   #build(run) {
     this.cards = run.lanes.map((lane) => new LaneCard(this.scene, lane));
@@ -101,11 +119,19 @@ export class CompareLayout {
       const n = card.chips.items.length;
       const at = Number(chip.dataset.i);
       const by = jump(event, node);
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        return this.fork.look(this.run, card.lane, at);
+      }
       const to = by ? at + by : event.key === "Home" ? 0 : event.key === "End" ? n - 1 : null;
       if (to === null) return;
       event.preventDefault();
       card.chips.items[Math.min(n - 1, Math.max(0, to))].chip.focus();
     });
-    node.addEventListener("click", (event) => event.target.closest?.(".ft-token")?.focus());
+    node.addEventListener("click", (event) => {
+      const chip = event.target.closest?.(".ft-token");
+      chip?.focus();
+      if (chip) this.fork.look(this.run, card.lane, Number(chip.dataset.i));
+    });
   }
 }

@@ -1,10 +1,10 @@
-// The fork card: at the step where a lane leaves, the same logits under every lane's settings.
+// The fork card: the same logits under every lane's settings, where a lane leaves or at any token that was pressed.
 
 import { box, button, make, region, setAttributes, setText } from "./dom.js";
 import { ranked } from "./choices.js";
 import { forks, standing } from "./lanes.js";
 import { visible } from "./marks.js";
-import { count, percent } from "./numbers.js";
+import { count, draw, percent } from "./numbers.js";
 import { laneName, stageName } from "./settings.js";
 import { Sentence } from "./words.js";
 
@@ -28,6 +28,7 @@ export class Fork {
 
   reset() {
     this.picked = null;
+    this.looked = null;
     this.shown = "";
     this.picker.replaceChildren();
     this.grid.replaceChildren();
@@ -35,46 +36,87 @@ export class Fork {
     this.why.clear();
   }
 
-  paint(run) {
-    const found = forks(run.lanes);
-    const key = found.map(({ lane, step }) => `${lane.index}@${step}`).join() + run.done + this.picked;
-    if (key === this.shown || !run.lanes.length) return;
-    this.shown = key;
-    this.legend.hidden = !found.length;
-    if (!found.length) {
-      this.grid.replaceChildren();
-      return this.why.show("compare.fork_none");
-    }
-    const fork = found.find(({ lane }) => lane.index === this.picked) ?? found[0];
-    this.picked = fork.lane.index;
-    this.#pick(run, found, fork);
-    this.#explain(run, fork);
-    this.#compare(run, fork.step);
+  /** Show the distributions at `step` of `lane`, whether or not anything parts there. */
+  look(run, lane, step) {
+    this.looked = { lane: lane.index, step: Math.min(Math.max(0, step), lane.steps.length - 1) };
+    this.paint(run, this.reference);
   }
 
-  #pick(run, found, current) {
+  paint(run, reference) {
+    if (!reference) return;
+    if (reference !== this.reference) Object.assign(this, { reference, picked: null, looked: null });
+    const found = forks(run.lanes, reference);
+    const { looked } = this;
+    const fork = found.find(({ lane }) => lane.index === this.picked) ?? found[0] ?? null;
+    const anchor = looked ? run.lanes[looked.lane] : reference;
+    const step = looked?.step ?? fork?.step ?? 0;
+    const key = [...found.map(({ lane, step: at }) => `${lane.index}@${at}`), run.done, reference.index, fork?.lane.index,
+      looked?.lane, step, anchor.steps.length > step + 1, run.lanes.filter((lane) => lane.steps[step]).length].join();
+    if (key === this.shown) return;
+    this.shown = key;
+    this.picked = fork?.lane.index ?? null;
+    this.#pick(run, found, looked ? null : fork, anchor, step);
+    this.legend.hidden = !run.lanes.some((lane) => lane.steps[step]);
+    if (looked) this.#same(run, anchor, step);
+    else if (fork) this.#explain(run, fork);
+    else this.why.show("compare.fork_none");
+    this.#compare(run, anchor, step);
+  }
+
+  /** The forks, and the way along the tokens of the lane that is looked at. */
+  #pick(run, found, current, anchor, step) {
     const { words } = this.scene;
-    this.picker.hidden = found.length < 2;
-    this.picker.replaceChildren(...found.map((fork) => {
+    const toggles = found.map((fork) => {
       const name = words.say("compare.fork_pick", { name: laneName(words, fork.lane), n: count(fork.step + 1) });
       const node = button("ft-toggle", name, () => {
-        this.picked = fork.lane.index;
-        this.paint(run);
-        [...this.picker.children].find((child) => child.getAttribute("aria-pressed") === "true")?.focus();
+        Object.assign(this, { picked: fork.lane.index, looked: null });
+        this.paint(run, this.reference);
+        this.#focus("[aria-pressed='true']");
       });
       node.setAttribute("aria-pressed", String(fork === current));
       return node;
-    }));
+    });
+    const along = [["earlier", -1, "‹"], ["later", 1, "›"]].map(([name, by, sign]) => {
+      const node = button(`ft-toggle ft-along-${name}`, sign, () => {
+        this.look(run, anchor, step + by);
+        this.#focus(`.ft-along-${name}`);
+      });
+      node.setAttribute("aria-label", words.say(`compare.${name}`));
+      node.disabled = !anchor.steps[step + by];
+      return node;
+    });
+    const place = make("span", "ft-quiet", words.say("compare.fork_pick", { name: laneName(words, anchor), n: count(step + 1) }));
+    this.picker.hidden = !anchor.steps.length;
+    this.picker.replaceChildren(...toggles, box("ft-along", along[0], place, along[1]));
+  }
+
+  #focus(selector) {
+    this.picker.querySelector(selector)?.focus();
+  }
+
+  /** Who still stands on the same logits, and what they took. */
+  #same(run, anchor, step) {
+    const { words } = this.scene;
+    const here = run.lanes.filter((lane) => standing(anchor, lane, step) === "together");
+    const taken = new Set(here.map((lane) => lane.steps[step].token.id));
+    this.why.show(here.length < 2 ? "compare.look_alone" : taken.size < 2 ? "compare.look_same" : "compare.look_parted", {
+      name: laneName(words, anchor), n: count(step + 1), runs: count(here.length), before: this.#before(anchor, step),
+      taken: visible(anchor.steps[step].token),
+    });
+  }
+
+  #before(lane, step) {
+    const text = lane.steps.slice(Math.max(0, step - BEFORE_CHARACTERS), step).map((s) => s.text).join("");
+    return text.length > BEFORE_CHARACTERS ? `…${text.slice(-BEFORE_CHARACTERS)}` : text;
   }
 
   #explain(run, { lane, step }) {
     const { words } = this.scene;
-    const [reference] = run.lanes;
+    const { reference } = this;
     const [a, b] = [reference.steps[step], lane.steps[step]];
     const names = { name: laneName(words, lane), reference: laneName(words, reference), n: count(step + 1) };
     if (!a || !b) return this.why.show("compare.fork_ends", names);
-    const text = reference.steps.slice(0, step).map((s) => s.text).join("");
-    const tail = text.length > BEFORE_CHARACTERS ? `…${text.slice(-BEFORE_CHARACTERS)}` : text;
+    const tail = this.#before(reference, step);
     return this.why.show(tail ? "compare.fork_why" : "compare.fork_why_start", {
       ...names, before: tail, taken: visible(a.token), own: visible(b.token),
       raw: percent(Math.exp(b.raw_logprob), run.figures), rank: count(b.raw_rank),
@@ -82,22 +124,31 @@ export class Fork {
     });
   }
 
-  #compare(run, step) {
+  #compare(run, anchor, step) {
     const { words } = this.scene;
     const { lanes } = run;
     const cells = [make("span", "ft-head", words.say("compare.candidate")),
       ...lanes.map((lane) => make("span", "ft-head", laneName(words, lane)))];
-    const states = lanes.map((lane) => standing(lanes, lane, step));
+    const states = lanes.map((lane) => standing(anchor, lane, step));
     const tables = lanes.map((lane, i) => states[i] === "together" ? byId(lane.steps[step]) : null);
-    rowsOf(lanes, states, step).forEach((row, nth) => {
+    cells.push(make("span", "ft-quiet", words.say("compare.how")),
+      ...lanes.map((lane, i) => make("span", "ft-quiet", states[i] === "together" ? this.#how(lane, lane.steps[step]) : words.say(`compare.${states[i]}`))));
+    rowsOf(lanes, states, step).forEach((row) => {
       cells.push(make("span", "ft-name", visible(row)));
       lanes.forEach((lane, i) => {
         cells.push(states[i] === "together" ? this.#cell(run, lane, tables[i].get(row.id) ?? row, step)
-          : make("span", "ft-quiet", nth ? "" : words.say(`compare.${states[i]}`)));
+          : make("span"));
       });
     });
     this.grid.style.setProperty("--ft-lanes", String(lanes.length));
     this.grid.replaceChildren(...cells);
+  }
+
+  /** How the lane came to its token here: what its settings left, and the draw. */
+  #how(lane, step) {
+    const { words } = this.scene;
+    const values = { kept: count(step.kept_count), mass: percent(step.kept_mass), draw: draw(step.draw) };
+    return words.say(lane.greedy || step.draw === null ? "compare.how_greedy" : "compare.how_drawn", values);
   }
 
   /** `row` is the candidate under this lane, or another lane's where this one did not record it. */

@@ -2,18 +2,17 @@
 
 import { Chips } from "./chips.js";
 import { box, make, region, setText } from "./dom.js";
-import { measures } from "./lanes.js";
 import { spoken } from "./marks.js";
-import { bytes, count, percent, rate } from "./numbers.js";
+import { count, percent } from "./numbers.js";
 import { describe, laneName } from "./settings.js";
 
 const CHIPS_A_FRAME = 800;
-const ROWS = [["leaves"], ["perplexity", "perplexity"], ["choices"], ["distinct", "distinct"], ["tokens"], ["kv", "kv-cache"]];
+const ROWS = ["leaves", "tokens"];
 
 export class LaneCard {
   constructor(scene, lane) {
-    const { words, glossary } = scene;
-    Object.assign(this, { scene, lane, painted: 0, left: undefined, ended: false });
+    const { words } = scene;
+    Object.assign(this, { scene, lane, painted: 0, left: undefined, reference: null, ended: false });
     const name = laneName(words, lane);
     this.pill = make("span", "ft-finish");
     this.chips = new Chips(make("div", "ft-lane-text"));
@@ -23,7 +22,7 @@ export class LaneCard {
     this.error.hidden = true;
     this.values = {};
     const table = make("dl", "ft-measures");
-    for (const [key, term] of ROWS) table.append(this.#row(key, term));
+    for (const key of ROWS) table.append(this.#row(key));
     this.node = region(name, "ft-lane");
     this.node.append(
       box("ft-lane-head", make("h3", "ft-lane-name", name), this.pill),
@@ -32,13 +31,13 @@ export class LaneCard {
     scene.listenToLane(this);
   }
 
-  /** Paint what is new; `left` is the step at which the lane leaves the reference, null: not yet. */
-  paint(run, left) {
+  /** Paint what is new; `left` is the step at which the lane leaves `reference`, null: not yet. */
+  paint(run, reference, left) {
     const { lane } = this;
     const from = this.painted;
     const upTo = Math.min(lane.steps.length, from + CHIPS_A_FRAME);
     for (; this.painted < upTo; this.painted += 1) this.#append(lane.steps[this.painted], run);
-    this.#mark(left, left === this.left ? from : 0);
+    this.#mark(reference, left, from);
     if (lane.done && !this.ended && this.painted === lane.steps.length) this.#end();
     this.#say(run, left);
     return this.painted;
@@ -53,12 +52,13 @@ export class LaneCard {
   }
 
   /** What is shared is pale, the token at which the lane leaves is filled, the rest is as it is. */
-  #mark(left, from) {
-    this.left = left;
-    if (this.lane.index === 0) return;
+  #mark(reference, left, from) {
+    const asBefore = left === this.left && reference === this.reference;
+    Object.assign(this, { left, reference });
     const { items } = this.chips;
-    for (let i = from; i < items.length; i += 1) {
-      items[i].chip.classList.toggle("ft-shared", left === null || i < left);
+    const own = this.lane === reference;
+    for (let i = asBefore ? from : 0; i < items.length; i += 1) {
+      items[i].chip.classList.toggle("ft-shared", !own && (left === null || i < left));
       items[i].chip.classList.toggle("ft-parting", i === left);
     }
   }
@@ -85,28 +85,19 @@ export class LaneCard {
     this.pill.dataset.state = lane.done ? lane.reason : "running";
     this.error.hidden = !lane.failed;
     if (lane.failed) setText(this.error, lane.failed.message);
-    const found = measures(lane);
     setText(values.leaves, this.#leaves(run, left));
-    setText(values.perplexity, found.perplexity === null ? "–" : rate(found.perplexity));
-    setText(values.choices, rate(found.choices));
-    setText(values.distinct, percent(found.distinct, 2));
-    setText(values.tokens, count(found.tokens));
-    setText(values.kv, bytes(found.used));
+    setText(values.tokens, count(lane.steps.length));
   }
 
   #leaves(run, left) {
     const { words } = this.scene;
-    if (this.lane.index === 0) return words.say("compare.is_reference");
+    if (this.lane === this.reference) return words.say("compare.is_reference");
     if (left !== null) return words.say("compare.at_token", { n: count(left + 1) });
     return words.say(run.done ? "compare.never" : "compare.not_yet");
   }
 
-  #row(key, term) {
-    const { words, glossary } = this.scene;
-    const label = words.say(`compare.${key}`);
-    const name = make("dt");
-    name.append(term ? glossary.term(term, label) : label);
+  #row(key) {
     this.values[key] = make("dd");
-    return box("ft-measure", name, this.values[key]);
+    return box("ft-measure", make("dt", "", this.scene.words.say(`compare.${key}`)), this.values[key]);
   }
 }

@@ -1,6 +1,6 @@
 // Comparing lanes of one prompt: where each leaves the reference, and its measures. Arithmetic only.
 
-import { surprisal } from "./run.js";
+import { surprisal, timing } from "./run.js";
 
 /** The first step at which `lane` is not what `reference` is; null while they say the same. */
 export function divergence(reference, lane) {
@@ -13,37 +13,50 @@ export function divergence(reference, lane) {
   return null;
 }
 
-/** Measures of a lane, null where there is nothing to measure yet. */
-export function measures(lane) {
+const REPEATED_GRAM = 4;
+
+/** Measures of a lane, as core/metrics.measures; null where there is nothing to measure yet. */
+export function measures(run, lane) {
   const { steps, ids } = lane;
-  if (!steps.length) return { perplexity: null, choices: null, distinct: null, tokens: 0, used: null };
+  const bits = mean(steps.map(surprisal));
+  const repeated = distinct(ids, REPEATED_GRAM);
   return {
-    perplexity: 2 ** mean(steps.map(surprisal)),
-    choices: mean(steps.map((step) => step.kept_count)),
-    distinct: distinctPairs(ids),
+    mean_surprisal_bits: bits,
+    perplexity: power(bits),
+    mean_entropy_bits: mean(steps.map((step) => step.raw_entropy_bits)),
+    mean_kept_mass: mean(steps.map((step) => step.kept_mass)),
+    effective_choices: power(mean(steps.map((step) => step.processed_entropy_bits))),
+    distinct_1: distinct(ids, 1),
+    distinct_2: distinct(ids, 2),
+    repeated_share: repeated === null ? null : 1 - repeated,
     tokens: steps.length,
-    used: steps.at(-1).kv_used_bytes ?? null,
+    seconds: steps.at(-1)?.end_seconds ?? null,
+    decode_tokens_per_second: timing(run, lane).decodeRate,
+    kv_used_bytes: steps.at(-1)?.kv_used_bytes ?? null,
+    finish_reason: lane.reason,
   };
 }
 
-/** One fork for each lane that leaves lane 0, in the order of the lanes. */
-export function forks(lanes) {
-  return lanes.slice(1)
-    .map((lane) => ({ lane, step: divergence(lanes[0], lane) }))
+/** One fork for each lane that leaves the reference, in the order of the lanes. */
+export function forks(lanes, reference = lanes[0]) {
+  return lanes.filter((lane) => lane !== reference)
+    .map((lane) => ({ lane, step: divergence(reference, lane) }))
     .filter((fork) => fork.step !== null);
 }
 
-/** How `lane` stands at `step` of the reference: "together", "elsewhere" or "ended". */
-export function standing(lanes, lane, step) {
-  const left = lane.index === 0 ? null : divergence(lanes[0], lane);
+/** How `lane` stands at `step` of `anchor`: "together" (the same text before it), "elsewhere" or "ended". */
+export function standing(anchor, lane, step) {
+  const left = lane === anchor ? null : divergence(anchor, lane);
   if (left !== null && left < step) return "elsewhere";
   return lane.steps[step] ? "together" : "ended";
 }
 
-function distinctPairs(ids) {
-  if (ids.length < 2) return null;
-  const pairs = ids.slice(1).map((id, i) => `${ids[i]},${id}`);
-  return new Set(pairs).size / pairs.length;
+function distinct(ids, n) {
+  if (ids.length < n) return null;
+  const grams = ids.slice(n - 1).map((_, i) => ids.slice(i, i + n).join());
+  return new Set(grams).size / grams.length;
 }
 
-const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
+const mean = (values) => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : null);
+
+const power = (bits) => (bits === null || bits >= 1024 ? null : 2 ** bits);

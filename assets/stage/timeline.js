@@ -123,7 +123,7 @@ export class Timeline {
 /** Where the columns lie: `each` steps a column, so that there are at most 300. */
 function layout(width, steps) {
   const narrow = width < 460;
-  const left = narrow ? 34 : 100;
+  const left = narrow ? 40 : 100;
   const right = width - 8;
   const most = Math.min(MOST_COLUMNS, Math.floor((right - left) / LEAST_COLUMN_PX));
   const each = Math.max(1, Math.ceil(steps / most));

@@ -31,7 +31,9 @@ class Track {
     setText(this.name, this.words.say(`timeline.${this.key}`));
     setText(this.unit, unit);
     setAttributes(this.name, { x: 0, y: narrow ? this.top - 11 : this.top + 11 });
-    setAttributes(this.unit, { x: narrow ? this.#width() + 6 : 0, y: narrow ? this.top - 11 : this.top + 25 });
+    const after = this.#width(this.name) + 6;
+    setAttributes(this.unit, { x: narrow ? after : 0, y: narrow ? this.top - 11 : this.top + 25 });
+    this.named = after + this.#width(this.unit);
     setText(this.high, high);
     setText(this.low, "0");
     setAttributes(this.high, { x: left - 7, y: this.top + 4 });
@@ -44,8 +46,8 @@ class Track {
     setAttributes(this.now, { d: this.shapes?.[column] ?? "" });
   }
 
-  #width() {
-    return this.name.getComputedTextLength?.() ?? 60;
+  #width(text) {
+    return text.getComputedTextLength?.() ?? 60;
   }
 
   y(part) {
@@ -104,8 +106,8 @@ export class TimeTrack extends Track {
     this.axis(chart, tick(top * 1000), this.words.say("timeline.ms"));
     const key = fits ? "timeline.prefill" : "timeline.prefill_cut";
     setText(this.note, prefill ? this.words.say(key, { time: duration(prefill) }) : "");
-    const place = chart.narrow ? [chart.right, "end"] : [chart.x(0) + 1, "start"];
-    setAttributes(this.note, { x: place[0], y: this.top - 6, "text-anchor": place[1] });
+    const place = chart.narrow ? [Math.max(chart.x(0) + 1, this.named + 14), this.top - 11] : [chart.x(0) + 1, this.top - 6];
+    setAttributes(this.note, { x: place[0], y: place[1] });
   }
 }
 

@@ -61,7 +61,7 @@ def gallery(into: Into, traces: Traces = None, language: Language = "en") -> Non
         try:
             records = _records(file)
         except BadTrace as error:
-            whisper(f"Note: {error}")
+            whisper(f"Note: {file.name} is left out: {error}")
             continue
         name, stem = _free(file.stem, taken), _shipped(file)
         _write(into / name, offline_page(records, opened, stem))

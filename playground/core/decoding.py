@@ -117,7 +117,7 @@ def parse_decoding(spec: str, base: Decoding = Decoding()) -> Decoding:
     Raises `InvalidSetting` naming the part that is not understood.
     """
     changes: dict[str, Any] = {}
-    for part in filter(None, map(str.strip, _PARTS.findall(spec))):
+    for part in spec_parts(spec):
         name, equals, value = part.partition("=")
         name = name.strip().replace("-", "_")
         if not equals:
@@ -135,6 +135,11 @@ def parse_decoding(spec: str, base: Decoding = Decoding()) -> Decoding:
     if changes.get("strategy") == "greedy":
         changes = {"temperature": 0.0, "top_p": 1.0} | changes
     return validated(replace(base, **changes))
+
+
+def spec_parts(spec: str) -> list[str]:
+    """The parts of a spec between its commas, as they stand; a comma in quotes is text."""
+    return [part for part in map(str.strip, _PARTS.findall(spec)) if part]
 
 
 def as_settings(decoding: Decoding) -> dict[str, Any]:

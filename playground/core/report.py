@@ -11,7 +11,7 @@ from typing import Any
 from playground.core.compare import first_divergence, lanes_first_divergence
 from playground.core.decoding import as_settings, describe
 from playground.core.events import Stepped
-from playground.core.metrics import timing
+from playground.core.metrics import measures, timing
 from playground.core.phases import phases
 from playground.core.run import Lane, Run
 from playground.core.tokens import Candidate
@@ -48,6 +48,7 @@ def comparison(run: Run) -> dict[str, Any]:
         generation(run, i) | {
             "spec": lane.decoding.name or describe(lane.decoding),
             "diverges_at": first_divergence(reference, lane.token_ids),
+            "measures": asdict(measures(run, lane)),
         }
         for i, lane in enumerate(run.lanes)
     ]  # fmt: skip

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from playground.core.codec import Malformed, UnknownKind, decode, encode
-from playground.core.events import Event, Started, Stepped
+from playground.core.events import Event, Finished, Started, Stepped
 from playground.core.race import Item, Race, Raced, Ticked
 from playground.core.record import Record, items, paired, race_id, record_id, runs_of
 from playground.core.refusal import Refused
@@ -29,6 +29,7 @@ CANDIDATES_LIMIT = 1000
 """At one step; the engine records at most 200."""
 
 TOKEN_CHARACTERS_LIMIT = 10_000
+KINDS_NAMED = 8
 
 
 class BadTrace(Refused, ValueError):
@@ -102,9 +103,17 @@ def loads_trace(text: str) -> Trace:
         except (ValueError, RecursionError) as error:
             reason = str(error) if isinstance(error, Malformed) else "it cannot be read"
             raise BadTrace(f"Line {n} of the trace is not valid: {reason}; nothing was loaded.") from None
-    notes += [f"{count} events of unknown kind “{kind}” were skipped." for kind, count in unknown.items()]
+    notes += _skipped(unknown)
     runs = [_run(events) for events in reading.runs]
     return Trace(runs, notes, paired(runs, reading.ticks))
+
+
+def _skipped(unknown: Counter[str]) -> list[str]:
+    """A sentence for each of the commonest unknown kinds: a hostile file may name a million."""
+    named = unknown.most_common(KINDS_NAMED)
+    notes = [f"{count} events of unknown kind “{kind}” were skipped." for kind, count in named]
+    more = unknown.total() - sum(count for _, count in named)
+    return notes + [f"{more} events of other kinds, also unknown, were skipped."] * (more > 0)
 
 
 class _Reading:
@@ -114,7 +123,7 @@ class _Reading:
         self.runs: list[list[Event]] = []
         self.ticks: dict[str, list[Ticked]] = {}
         self._current: dict[str, list[Event]] = {}
-        self._steps: Counter[tuple[str, int]] = Counter()
+        self._steps: dict[str, Counter[int]] = {}
 
     def take(self, data: Any) -> None:
         """One more line; raises `Malformed`."""
@@ -137,18 +146,22 @@ class _Reading:
             _require_short(event.prompt)
             if len(event.request.lanes) > LANES_LIMIT:
                 raise Malformed(f"a run has at most {LANES_LIMIT} lanes")
+        elif isinstance(event, Finished):
+            if event.withheld_steps > self._steps.get(event.run, Counter())[event.lane]:
+                raise Malformed("more steps are withheld than the lane has")
         elif isinstance(event, Stepped):
             _require_short([event.token, *(candidate.token for candidate in event.candidates)])
+            if len(event.text) > TOKEN_CHARACTERS_LIMIT:
+                raise Malformed(f"a step's text has at most {TOKEN_CHARACTERS_LIMIT:,} characters")
             if len(event.candidates) > CANDIDATES_LIMIT:
                 raise Malformed(f"a step has at most {CANDIDATES_LIMIT:,} candidates")
-            place = (event.run, event.lane)
-            if event.step != self._steps[place]:
-                raise Malformed(f"step {event.step} stands where step {self._steps[place]} belongs")
-            self._steps[place] += 1
+            steps = self._steps.setdefault(event.run, Counter())
+            if event.step != steps[event.lane]:
+                raise Malformed(f"step {event.step} stands where step {steps[event.lane]} belongs")
+            steps[event.lane] += 1
 
     def _begin(self, event: Started) -> None:
-        for place in [place for place in self._steps if place[0] == event.run]:
-            del self._steps[place]
+        self._steps.pop(event.run, None)
         if event.run in self._current:  # the race of the same id again
             self.ticks.pop(race_id(event.run), None)
 

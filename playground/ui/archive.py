@@ -5,6 +5,7 @@ Knows no page and no session.
 
 import json
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -49,12 +50,23 @@ class Archive:
 
     def listed(self) -> list[Saved]:
         """The youngest files, youngest first."""
-        found = sorted(self.folder.glob("*.jsonl"), key=_modified, reverse=True)
-        return [Saved(path.name, path.stat().st_size, _prompt(path)) for path in found[:LISTED]]
+        found = sorted(self._files(), key=_modified, reverse=True)
+        return [Saved(path.name, _bytes(path), _prompt(path)) for path in found[:LISTED]]
 
     def path(self, name: str) -> Path | None:
         """The file of that name, if the folder has one; a path is no name."""
-        return next((path for path in self.folder.glob("*.jsonl") if path.name == name), None)
+        return next((path for path in self._files() if path.name == name), None)
+
+    def _files(self) -> Iterator[Path]:
+        """Whatever else lies there is no trace; a pipe of that name would be waited for without an end."""
+        return (path for path in self.folder.glob("*.jsonl") if path.is_file())
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # deleted since
+        return 0
 
 
 def _modified(path: Path) -> float:

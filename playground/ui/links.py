@@ -7,7 +7,7 @@ A link fills the page and starts nothing. Settings are promised, not the same to
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,11 +16,12 @@ import gradio as gr
 from playground.core.decoding import Decoding, InvalidSetting, parse_decoding, validated
 from playground.ui import presets
 from playground.ui.controls import FIELDS, fields_of, read_decoding, read_field
+from playground.ui.lanes import LANES
 from playground.ui.models import Models
 from playground.ui.session import read_tab
-from playground.ui.tab_compare import LANES, CompareTab
+from playground.ui.tab_compare import CompareTab
 from playground.ui.tab_playground import MODES, PRIVATE, PlaygroundTab
-from playground.ui.text import say
+from playground.ui.text import say, whole
 from playground.ui.theme import asset_url
 
 VERSION = "1"
@@ -65,7 +66,7 @@ def read_link(text: object) -> Asked:
     if not isinstance(text, str) or len(text) > CHARACTERS_LIMIT:
         raise BrokenLink("links.broken")
     try:
-        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=PARTS_LIMIT, errors="replace")
+        pairs = parse_qsl(whole(text), keep_blank_values=True, max_num_fields=PARTS_LIMIT, errors="replace")
     except ValueError:
         raise BrokenLink("links.broken") from None
     settings = dict(pairs)
@@ -115,17 +116,10 @@ def fill_compare(asked: Asked) -> Filled:
         refused.append("links.a_run")
     specs += ["greedy"] * (2 - len(specs))
     empty = len(LANES) - len(specs)
-    names = [*map(preset_of, specs), *[gr.skip()] * empty]
+    names = [*map(presets.preset_of, specs), *[gr.skip()] * empty]
     shown = [True] * len(specs) + [False] * empty
     first = [asked.get("prompt") or "", mode, asked.get("system") or "", count]
     return Filled([*first, shown, *names, *specs, *[gr.skip()] * empty], list(dict.fromkeys(refused)))
-
-
-def preset_of(spec: str) -> str:
-    """The preset whose settings these are, whatever the seed; `own` where they are nobody's."""
-    asked = replace(parse_decoding(spec), seed=None)
-    found = (name for name, preset in presets.samplings().items() if replace(preset, seed=None) == asked)
-    return next(found, "own")
 
 
 def offered(models: Models, name: str) -> str | None:

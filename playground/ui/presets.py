@@ -5,12 +5,12 @@ Knows no component; the names that people see are texts of the page.
 
 import json
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from playground.core.decoding import GREEDY, Decoding, validated
-from playground.core.stages import write_order
+from playground.core.decoding import GREEDY, Decoding, parse_decoding, validated
+from playground.core.stages import read_order, write_order
 from playground.settings import assets_dir
 
 _DEFAULTS = Decoding()
@@ -41,6 +41,25 @@ def samplings() -> dict[str, Decoding]:
     """Settings by name, greedy first."""
     named = {entry.pop("name"): entry for entry in map(dict, _file()["sampling"])}
     return {"greedy": GREEDY} | {name: validated(Decoding(**values)) for name, values in named.items()}
+
+
+@cache
+def lanes() -> dict[str, Decoding]:
+    """Settings that a run of a comparison can be filled with, by name: those above and more."""
+    more = {entry.pop("name"): entry for entry in map(dict, _file()["lane"])}
+    orders = {name: read_order(entry.pop("order")) for name, entry in more.items() if "order" in entry}
+    read = {
+        name: validated(Decoding(**entry, order=orders.get(name, _DEFAULTS.order)))
+        for name, entry in more.items()
+    }
+    return samplings() | read
+
+
+def preset_of(spec: str) -> str:
+    """The preset whose settings these are, whatever the seed; `own` where they are nobody's."""
+    asked = replace(parse_decoding(spec), seed=None)
+    found = (name for name, preset in lanes().items() if replace(preset, seed=None) == asked)
+    return next(found, "own")
 
 
 def spec_of(decoding: Decoding) -> str:

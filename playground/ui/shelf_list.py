@@ -32,7 +32,7 @@ def listing(shelf: Shelf, tab: Tab) -> dict[str, Any]:
     if shelf.archive is not None:
         saved = [_saved(one, tab.language) for one in shelf.archive.listed()]
         groups.append(_group(text, "saved", saved, text["none_saved"] if not saved else ""))
-    names = ("pick", "hint", "reading", "working", "not_text")
+    names = ("pick", "hint", "reading", "working", "not_text", "save_as")
     most = BROUGHT_BYTES // 2**20
     words = {name: text[name] for name in names} | {
         "most": BROUGHT_BYTES, "too_large": text["too_large"].format(name="{name}", most=most)
@@ -60,7 +60,10 @@ def _stem(found: Shelved) -> str:
 
 
 def _group(text: dict[str, str], name: str, rows: list[dict[str, Any]], note: str = "") -> dict[str, Any]:
-    return {"title": text[f"group_{name}"], "note": note or text.get(f"note_{name}", ""), "rows": rows}
+    return {
+        "title": text[f"group_{name}"], "note": note or text.get(f"note_{name}", ""), "rows": rows,
+        "pill": text[f"pill_{name}"],
+    }  # fmt: skip
 
 
 def _card(one: Shelved, language: str) -> dict[str, Any]:

@@ -4,20 +4,20 @@ Layout and wiring in one place. Knows the shared service, and nothing of how a r
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
-from playground.core.decoding import Decoding, InvalidSetting, parse_decoding
 from playground.core.refusal import Refused
 from playground.core.run import Run
 from playground.ui import presets
+from playground.ui.lane_tools import LaneTools, Rows
+from playground.ui.lanes import LANES, SUGGESTED, lane_choices, read_lanes, spec_of
 from playground.ui.link_control import copying, note
-from playground.ui.sentences import translated
 from playground.ui.session import read_tab, send
 from playground.ui.stage import stage
-from playground.ui.streaming import Service, refusal
+from playground.ui.streaming import Service, refusal, suggests
 from playground.ui.tab_playground import (
     AGAIN,
     LIVE,
@@ -31,11 +31,10 @@ from playground.ui.tab_playground import (
     resumed,
 )
 from playground.ui.text import Words, choices, say
+from playground.views.packets import error_packet
 
 PLACE = "compare"
-LANES = "ABCD"
 FIRST_LANES = ("greedy", "balanced", "creative", "wild")
-SEED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +82,24 @@ def compare_tab(words: Words, service: Service, who: Any, model: Any, recorded: 
                     elem_id="compare-count",
                 )
             system = gr.Textbox(visible=False)
-            rows, names, specs, removes = _lanes(words)
+            rows, duplicates, removes = _lanes(words)
+            tools = LaneTools(words)
             with gr.Row(elem_classes=["go"]):
                 add = words.make(gr.Button, {"value": "compare.add"}, elem_id="add-lane")
                 inputs = dict(model=model, prompt=prompt, mode=mode, system=system, max_new_tokens=count)
-                lanes = {f"lane-{letter}": spec for letter, spec in zip(LANES, specs, strict=True)}
+                lanes = {f"lane-{letter}": spec for letter, spec in zip(LANES, rows.specs, strict=True)}
                 copying(words, "compare", inputs | lanes)
                 stop = words.make(gr.Button, {"value": "compare.stop"}, elem_id="stop-all")
                 go = words.make(
                     gr.Button, {"value": "compare.generate"}, variant="primary", elem_id="generate-all"
                 )
         live = stage("compare", "stage-compare")
-    shown = gr.State([True] * len(LANES))
-    _adding(shown, rows, add, removes)
+    _adding(rows, add, duplicates, removes)
+    _choosing(service, rows, model, live, who)
+    tools.wire(service, rows, [model, prompt, mode, system, count], live, who)
     go.click(
         _generate(service),
-        [model, prompt, mode, system, count, shown, *names, *specs, who],
+        [model, prompt, mode, system, count, *rows.inputs, who],
         live,
         js=WHO,
         **LIVE,
@@ -107,29 +108,32 @@ def compare_tab(words: Words, service: Service, who: Any, model: Any, recorded: 
     first = live.ready(_first_sight(service, recorded), None, live, queue=False, **PRIVATE)
     first.then(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
     live.gap(_missing(service), None, live, queue=False, **PRIVATE)
-    return CompareTab(live, prompt, mode, count, system, specs, names, shown, rows, told)
+    return CompareTab(live, prompt, mode, count, system, rows.specs, rows.names, rows.shown, rows.rows, told)
 
 
-def _lanes(words: Words) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-    rows, names, specs, removes = [], [], [], []
+def _lanes(words: Words) -> tuple[Rows, list[Any], list[Any]]:
+    """The rows, and the buttons that duplicate and remove each."""
+    rows, fields = [], []
     with gr.Row(elem_classes=["lanes"]):
         for index, letter in enumerate(LANES):
             with gr.Column(elem_classes=["lane"], min_width=180) as row:
-                name, spec, remove = _lane(words, index, letter)
+                fields.append(_lane(words, index, letter))
             rows.append(row)
-            names.append(name)
-            specs.append(spec)
-            removes.append(remove)
-    return rows, names, specs, removes
+    names, specs, duplicates, removes = map(list, zip(*fields, strict=True))
+    return Rows(gr.State([True] * len(LANES)), rows, names, specs), duplicates, removes
 
 
-def _lane(words: Words, index: int, letter: str) -> tuple[Any, Any, Any]:
+def _lane(words: Words, index: int, letter: str) -> tuple[Any, Any, Any, Any]:
     with gr.Row(elem_classes=["lane-head"]):
         name = words.make(
             gr.Dropdown,
             {"label": lambda t: t("compare.lane").format(letter=letter),
-             "choices": choices("presets", (*presets.samplings(), "own"))},
+             "choices": lane_choices},
             value=FIRST_LANES[index], elem_id=f"lane-{letter}",
+        )  # fmt: skip
+        duplicate = words.make(
+            gr.Button, {"value": lambda t: t("compare.duplicate").format(letter=letter)}, size="sm",
+            elem_classes=["duplicate"],
         )  # fmt: skip
         remove = words.make(
             gr.Button, {"value": lambda t: t("compare.remove").format(letter=letter)}, size="sm",
@@ -137,24 +141,13 @@ def _lane(words: Words, index: int, letter: str) -> tuple[Any, Any, Any]:
         )  # fmt: skip
     spec = words.make(
         gr.Textbox, {"label": lambda t: t("compare.settings_of").format(letter=letter)},
-        value=_spec(FIRST_LANES[index]), max_lines=1, max_length=40_000, elem_classes=["spec"],
+        value=spec_of(presets.lanes()[FIRST_LANES[index]]), max_lines=1, max_length=40_000, elem_classes=["spec"],
     )  # fmt: skip
-    name.input(
-        lambda chosen: _spec(chosen) if chosen in list(presets.samplings()) else gr.skip(),
-        name,
-        spec,
-        **PRIVATE,
-    )
     spec.input(None, js="() => 'own'", outputs=name, **PRIVATE)
-    return name, spec, remove
+    return name, spec, duplicate, remove
 
 
-def _spec(name: str) -> str:
-    decoding = presets.samplings()[name]
-    return presets.spec_of(decoding if decoding.greedy else replace(decoding, seed=SEED))
-
-
-def _adding(shown: Any, rows: list[Any], add: Any, removes: list[Any]) -> None:
+def _adding(rows: Rows, add: Any, duplicates: list[Any], removes: list[Any]) -> None:
     def with_one_more(now: list[bool]) -> Any:
         after = list(now)
         if False in after:
@@ -167,13 +160,38 @@ def _adding(shown: Any, rows: list[Any], add: Any, removes: list[Any]) -> None:
 
         return remove
 
-    add.click(with_one_more, shown, [shown, *rows], **PRIVATE)
-    for index, button in enumerate(removes):
-        button.click(without(index), shown, [shown, *rows], **PRIVATE)
+    def twice(index: int) -> Callable[..., list[Any]]:
+        return lambda *values: rows.updates(rows.read(values).duplicated(index))
+
+    add.click(with_one_more, rows.shown, [rows.shown, *rows.rows], **PRIVATE)
+    for index, (duplicate, remove) in enumerate(zip(duplicates, removes, strict=True)):
+        duplicate.click(twice(index), rows.inputs, rows.outputs, **PRIVATE)
+        remove.click(without(index), rows.shown, [rows.shown, *rows.rows], **PRIVATE)
 
 
 def _visible(shown: list[bool]) -> list[Any]:
     return [shown, *(gr.update(visible=on) for on in shown)]
+
+
+def _choosing(service: Service, rows: Rows, model: Any, live: Any, who: Any) -> None:
+    """A preset fills the settings; the model's own are those that its authors ship, where they do."""
+
+    def fill(chosen: Any, model: Any, asked_by: Any) -> list[Any]:
+        if chosen in presets.lanes():
+            return [spec_of(presets.lanes()[chosen]), gr.skip()]
+        if chosen != SUGGESTED:
+            return [gr.skip(), gr.skip()]
+        name, tab = model_name(model) or service.models.default, read_tab(asked_by)
+        found = suggests(service.models.loaded(name))
+        if found is None:
+            return [gr.skip(), send(error_packet(say(tab.language, "compare.no_suggestion")))]
+        return [spec_of(found), gr.skip()]
+
+    for name, spec in zip(rows.names, rows.specs, strict=True):
+        name.input(
+            fill, [name, model, who], [spec, live],
+            js="(chosen, model) => [chosen, model, window.firstToken.who()]", **PRIVATE,
+        )  # fmt: skip
 
 
 def _generate(service: Service) -> Callable[..., Iterator[str]]:
@@ -190,29 +208,6 @@ def _generate(service: Service) -> Callable[..., Iterator[str]]:
         yield from service.generate(tab, PLACE, model_name(model), read_request(prompt, mode, system, lanes))
 
     return generate
-
-
-def read_lanes(shown: Any, names: Any, specs: Any, count: Any, language: str) -> tuple[Decoding, ...]:
-    """The settings of the lanes that are shown; raises `InvalidSetting` naming the lane."""
-    if isinstance(count, float) and count.is_integer():
-        count = int(count)
-    if not isinstance(count, int) or isinstance(count, bool):
-        raise InvalidSetting(
-            say(
-                language, "errors.whole", name=say(language, "controls.max_new_tokens"), value=str(count)[:40]
-            )
-        )
-    lanes = []
-    for letter, on, name, spec in zip(LANES, shown, names, specs, strict=False):
-        if on:
-            title = say(language, f"presets.{name}") if name in presets.samplings() else ""
-            try:
-                lanes.append(parse_decoding(str(spec or ""), Decoding(max_new_tokens=count, name=title)))
-            except InvalidSetting as error:
-                raise InvalidSetting(
-                    say(language, "errors.lane", letter=letter, sentence=translated(str(error), language))
-                ) from None
-    return tuple(lanes)
 
 
 def _resume(service: Service) -> Callable[..., Iterator[str]]:

@@ -21,7 +21,7 @@ from playground.ui.link_control import copying, note
 from playground.ui.session import read_run, read_tab, send
 from playground.ui.stage import stage
 from playground.ui.streaming import Service, refusal, suggests
-from playground.ui.text import Words, choices
+from playground.ui.text import Words, choices, whole
 from playground.views.packets import events_packet, recorded_packet
 
 PLACE = "run"
@@ -217,7 +217,8 @@ def _as_asked(service: Service) -> Callable[..., list[Any]]:
             return [gr.skip()] * (3 + len(fields_of(Decoding())))
         asked = run.request
         mode = "chat" if asked.chat else "raw"
-        return [asked.prompt, mode, asked.system or "", *fields_of(asked.lanes[0])]
+        values = [asked.prompt, mode, asked.system or "", *fields_of(asked.lanes[0])]
+        return [whole(value) if isinstance(value, str) else value for value in values]
 
     return fill
 

@@ -22,7 +22,7 @@ from playground.ui.shelf_list import KINDS, file_of, listing
 from playground.ui.tab_compare import CompareTab
 from playground.ui.tab_kv import KvTab
 from playground.ui.tab_playground import LIVE, PRIVATE, WHO, PlaygroundTab
-from playground.ui.text import Words, say
+from playground.ui.text import Words, say, whole
 from playground.ui.theme import asset_url
 
 READERS_LIMIT = 2
@@ -160,7 +160,8 @@ def _asked(hosted: Hosted[Any]) -> list[Any] | None:
         decoding = validated(request.lanes[0])
     except InvalidSetting:
         return None
-    return [request.prompt, "chat" if request.chat else "raw", request.system or "", *fields_of(decoding)]
+    values = [request.prompt, "chat" if request.chat else "raw", request.system or "", *fields_of(decoding)]
+    return [whole(value) if isinstance(value, str) else value for value in values]
 
 
 def _export(shelf: Shelf) -> Callable[..., str]:

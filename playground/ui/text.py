@@ -53,3 +53,8 @@ def _read(texts: Mapping[str, Source], language: str) -> dict[str, Any]:
     return {
         name: speak(source) if isinstance(source, str) else source(speak) for name, source in texts.items()
     }
+
+
+def whole(text: str) -> str:
+    """`text` with half surrogate pairs replaced: one in a component's value ends the page's connection."""
+    return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in text)

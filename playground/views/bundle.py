@@ -8,7 +8,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-_IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "(\./[\w./]+\.js)";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "(\.{1,2}/[\w./]+\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:class|function|const) (\w+))", re.MULTILINE)
 _LEFT_OVER = re.compile(r"^\s*(?:import|export)\b|\bimport\(|</script|<!--", re.MULTILINE | re.IGNORECASE)
 

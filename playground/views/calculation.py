@@ -156,7 +156,7 @@ def accelerators(found: Sequence[Placed], report: Report, text: Text) -> Markup:
         ),
     )
     read = Markup('<details class="kv-fold"><summary>{}</summary>{}</details>').format(
-        text["sources"], _source_list([(one.title, one.source, one.note) for one in found])
+        text["accelerators_sources"], _source_list([(one.title, one.source, one.note) for one in found])
     )
     return card(text["accelerators"], body + read)
 

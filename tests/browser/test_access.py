@@ -52,6 +52,7 @@ def places(page: Any) -> Iterator[str]:
         for section in sections:
             section.click()
             page.wait_for_timeout(80)
+            drawn(page)
             yield f"{tab.inner_text()}/{section.inner_text()}"
         if not sections:
             yield tab.inner_text()
@@ -77,6 +78,11 @@ def test_axe_finds_nothing_serious_on_any_tab(open_page: Any, replaying: Any, th
     found += faults(page, "proof", theme)
     assert {"Playground", "Compare", "KV cache/Race", "Learn/9", "Traces"} <= set(seen), seen
     assert found == []
+
+
+def drawn(page: Any) -> None:
+    """Wait until no figure is still gradio's placeholder, whose markup is its own."""
+    expect(page.locator("[aria-label='Empty value']:visible")).to_have_count(0)
 
 
 def test_axe_on_a_phone_with_a_token_open(open_page: Any, replaying: Any) -> None:
@@ -188,7 +194,7 @@ def test_a_right_to_left_text_runs_to_the_left(open_page: Any, replaying: Any) -
     ]  # fmt: skip
     page.evaluate("packet => firstTokenStage.packet(packet)", recorded_packet(fold(events).events))
     answer = page.locator(".ft-answer")
-    assert answer.evaluate("node => getComputedStyle(node).direction") == "rtl"
+    expect(answer).to_have_css("direction", "rtl")
     first, second = (answer.locator(".ft-token").nth(n).bounding_box() for n in range(2))
     assert first["x"] > second["x"]
     answer.locator(".ft-token").first.click()

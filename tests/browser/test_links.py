@@ -94,7 +94,7 @@ def test_a_comparison_has_a_link_of_its_own(open_page: Any, replaying: Any) -> N
     expect(specs).to_have_count(2)
     for n in range(2):
         expect(specs.nth(n)).to_have_value(lanes[n])
-    expect(page.get_by_role("combobox", name="Run B", exact=True)).to_have_value("Wild")
+    expect(page.get_by_role("combobox", name="Run B", exact=True)).to_have_value("Wild: T 1.4")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy link", exact=True).click()
     expect(page.locator("#link-compare .link-copied")).to_have_text("Copied.")

@@ -182,7 +182,7 @@ def test_the_ceiling_and_the_verdict_of_a_run(kv: Any) -> None:
     page = kv("What decode waits for")
     expect(page.locator("#run-needs").get_by_text("No run yet")).to_be_visible()
     measured(page, "Measure this device", "figure-roofline")
-    expect(measured(page, "Measure lanes", "figure-lanes")).to_contain_text("4")
+    expect(measured(page, "Measure several runs", "figure-lanes")).to_contain_text("4")
     page.get_by_role("tab", name="Playground").click()
     page.get_by_role("spinbutton", name="At most").fill("8")
     page.get_by_role("button", name="Generate", exact=True).click()

@@ -9,7 +9,15 @@ import pytest
 from playground.core.compare import first_divergence, lanes_first_divergence
 from playground.core.decoding import Decoding
 from playground.core.events import Failed
-from playground.core.metrics import distinct, mean_surprisal_bits, percentile_95, surprisal_bits, timing
+from playground.core.metrics import (
+    distinct,
+    mean_surprisal_bits,
+    measures,
+    percentile_95,
+    power_of_two,
+    surprisal_bits,
+    timing,
+)
 from playground.core.report import comparison, generation
 from playground.core.run import Run, fold
 
@@ -153,3 +161,24 @@ def test_a_run_that_never_began_reports_its_failure():
     for report in (generation(failed), comparison(failed)):
         assert report == {"error": "The prompt is empty; type something."}
     assert generation(Run())["error"].endswith(".")
+
+
+def test_the_measures_of_a_lane(run_of):
+    run = run_of([1, 2, 3, 4, 1, 2, 3, 4])
+    found = measures(run, run.lanes[0])
+    assert found.tokens == 8 and found.finish_reason == run.lanes[0].finish_reason
+    assert found.perplexity == pytest.approx(2 ** mean_surprisal_bits(run.lanes[0]))
+    assert found.mean_entropy_bits == run.lanes[0].steps[0].raw_entropy_bits
+    assert found.effective_choices == pytest.approx(2 ** run.lanes[0].steps[0].processed_entropy_bits)
+    assert (found.distinct_1, found.distinct_2) == (4 / 8, pytest.approx(4 / 7))
+    assert found.repeated_share == pytest.approx(1 / 5)
+    assert found.seconds == run.lanes[0].steps[-1].end_seconds
+    assert comparison(run)["lanes"][0]["measures"]["perplexity"] == found.perplexity
+
+
+def test_a_lane_without_tokens_has_no_measures(run_of):
+    run = fold(run_of([5]).events[:1])
+    found = measures(run, run.lanes[0])
+    assert found.tokens == 0
+    assert {found.perplexity, found.mean_kept_mass, found.repeated_share, found.seconds} == {None}
+    assert power_of_two(5000.0) is None

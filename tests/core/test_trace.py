@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.core.codec import KINDS, bounds, decode, encode
-from playground.core.events import Event, Started, Stepped
+from playground.core.events import Event, Finished, Started, Stepped
 from playground.core.race import WITH, WITHOUT, Item, Race, Ticked, result
 from playground.core.record import items
 from playground.core.run import Run, fold
@@ -58,8 +58,11 @@ def runs(draw: st.DrawFn) -> Run:
     for event in draw(st.lists(_OTHERS, max_size=4)):
         lane = event.lane if event.lane is None else event.lane % lanes
         event = replace(event, run=started.run, lane=lane)
+        steps = sum(isinstance(e, Stepped) and e.lane == lane for e in events)
         if isinstance(event, Stepped):
-            event = replace(event, step=sum(isinstance(e, Stepped) and e.lane == lane for e in events))
+            event = replace(event, step=steps)
+        elif isinstance(event, Finished):
+            event = replace(event, withheld_steps=event.withheld_steps % (steps + 1))
         events.append(event)
     return fold(events)
 
@@ -218,6 +221,29 @@ def test_unknown_kinds_and_keys_are_skipped_and_the_kinds_are_said(run_of):
     trace = loads_trace("\n".join(lines))
     assert trace.runs == [run]
     assert trace.notes == ["3 events of unknown kind “teleported” were skipped."]
+
+
+def test_a_million_unknown_kinds_are_a_few_sentences(run_of):
+    lines = lines_of(run_of([5]))
+    lines[2:2] = [json.dumps({"event": f"kind{n}"}) for n in range(300)]
+    notes = loads_trace("\n".join(lines)).notes
+    assert len(notes) == 9
+    assert notes[-1] == "292 events of other kinds, also unknown, were skipped."
+
+
+@pytest.mark.parametrize(
+    ("row", "change", "said"),
+    [
+        (-1, {"withheld_steps": 3}, "more steps are withheld"),
+        (-1, {"withheld_steps": 2**53}, "more steps are withheld"),
+        (3, {"text": "a" * 10_001}, "text has at most"),
+    ],
+)
+def test_what_a_page_could_not_draw_is_refused(run_of, row, change, said):
+    lines = lines_of(run_of([5, 6]))
+    lines[row] = json.dumps(json.loads(lines[row]) | change)
+    with pytest.raises(BadTrace, match=said):
+        loads_trace("\n".join(lines))
 
 
 @pytest.mark.parametrize("cut", [1, 2, 20])

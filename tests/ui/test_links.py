@@ -11,6 +11,7 @@ from playground.core.decoding import Decoding, parse_decoding, validated
 from playground.settings import from_environment
 from playground.ui import presets
 from playground.ui.controls import FIELDS, fields_of, read_decoding
+from playground.ui.lanes import LANES
 from playground.ui.links import (
     CHARACTERS_LIMIT,
     BrokenLink,
@@ -18,11 +19,9 @@ from playground.ui.links import (
     fill_compare,
     fill_playground,
     offered,
-    preset_of,
     read_link,
     sentence,
 )
-from playground.ui.tab_compare import LANES
 
 DECODING = Decoding(
     temperature=0.85, top_k=7, top_p=0.6, min_p=0.02, typical_p=0.4, repetition_penalty=1.15, seed=9,
@@ -119,10 +118,10 @@ def test_a_comparison_has_two_to_four_runs_whatever_is_asked(lanes: tuple[str, .
 
 
 def test_a_run_is_called_by_a_preset_only_if_it_is_that_preset() -> None:
-    assert preset_of("greedy") == "greedy"
+    assert presets.preset_of("greedy") == "greedy"
     balanced = presets.spec_of(presets.samplings()["balanced"])
-    assert preset_of(balanced + ",seed=77") == "balanced"
-    assert preset_of(balanced + ",top_k=3") == "own"
+    assert presets.preset_of(balanced + ",seed=77") == "balanced"
+    assert presets.preset_of(balanced + ",top_k=3") == "own"
     assert parse_decoding(balanced).seed is None
 
 
@@ -185,3 +184,7 @@ def test_a_space_names_its_outer_address() -> None:
     assert found.space_address == "https://huggingface.co/spaces/someone/space"
     assert from_environment({}).space_address is None
     assert from_environment({"SPACE_ID": '"><script>'}).space_address is None
+
+
+def test_half_a_surrogate_pair_in_a_link_reaches_no_control() -> None:
+    assert read_link("first-token=1&prompt=a\ud800").get("prompt") == "a\ufffd"

@@ -77,6 +77,7 @@ def test_every_refusal_is_said_in_chinese(place: str) -> None:
         "Line 3 of the trace is not valid: stepped.draw must be a number from 0 to 1; nothing was loaded.",
         "The last line of the trace is cut off; everything before it was loaded.",
         "3 events of unknown kind “teleported” were skipped.",
+        "292 events of other kinds, also unknown, were skipped.",
         "Only the first 24 runs of the file were taken.",
         "x.jsonl is larger than 16 MiB; nothing was loaded.",
         "The record breaks off before the run ended; everything it holds is shown.",

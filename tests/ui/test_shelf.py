@@ -1,6 +1,7 @@
 """The shelf of traces: whose they are, opened as runs of the tab, brought, saved, refused in a sentence."""
 
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -177,6 +178,16 @@ def test_every_run_is_written_into_the_folder_and_listed_only_where_nobody_else_
     assert len(listing(Shelf(service, TRACES, archive), tab)["groups"]) == 2
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_what_is_no_file_in_the_folder_is_neither_listed_nor_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    archive = Archive(tmp_path)
+    assert archive.listed() == []
+    assert archive.path("pipe.jsonl") is None
+
+
 def test_a_folder_that_cannot_be_written_harms_no_run(echo: Any, tab: Tab, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     runs = Runs(at_end=Archive(tmp_path / "file"))
@@ -230,6 +241,22 @@ def test_settings_that_the_page_does_not_have_leave_its_controls_alone(
     asked = {"session": tab.token, "language": "en", "name": "x.jsonl", "text": dumps_trace([run])}
     rows = list(_Opener(shelf, 15).bring(_Event(asked)))  # type: ignore[arg-type]
     assert all(isinstance(value, dict) for row in rows for value in row[6:])  # gr.skip()
+
+
+def test_half_a_surrogate_pair_in_a_trace_reaches_no_control(
+    shelf: Shelf, service: Service, tab: Tab
+) -> None:
+    lines = dumps_trace([made(service, tab).record]).splitlines()
+    data = json.loads(lines[1])
+    data["request"] |= {"prompt": "half \ud800", "system": "\udc00"}
+    data["request"]["lanes"][0]["stop"] = ["\ud83d"]
+    lines[1] = json.dumps(data)
+    asked = {"session": tab.token, "language": "en", "name": "x.jsonl", "text": "\n".join(lines)}
+    rows = list(_Opener(shelf, 15).bring(_Event(asked)))  # type: ignore[arg-type]
+    texts = [value for row in rows for value in row if isinstance(value, str)]
+    assert "half \ufffd" in texts
+    for text in texts:
+        text.encode("utf-8")  # what gradio does; an error there ends the connection
 
 
 def _until(condition: Callable[[], bool]) -> None:
