@@ -141,6 +141,9 @@ def test_the_largest_config_answers_at_once():
         "num_hidden_layers": layers, "layer_types": ["sliding_attention", "full_attention"] * (layers // 2),
         "sliding_window": 128,
     }  # fmt: skip
-    began = perf_counter()
-    kv_report(config, 128_000, 32, memory_bytes=80 * 10**9)
-    assert perf_counter() - began < 2.0
+    times = []
+    for _ in range(3):  # a browser of another test may have the core for a while
+        began = perf_counter()
+        kv_report(config, 128_000, 32, memory_bytes=80 * 10**9)
+        times.append(perf_counter() - began)
+    assert min(times) < 1.0
