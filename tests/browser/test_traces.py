@@ -248,7 +248,7 @@ def test_a_comparison_is_opened_in_its_own_tab_and_an_older_run_again(open_page:
 def test_a_race_is_opened_where_races_are_shown(open_page: Any, at_once: Any) -> None:
     page = open_page(at_once.url)
     traces(page).get_by_role("button", name="Open: With the KV cache and without").click()
-    expect(page.get_by_role("tab", name="Race")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("tab", name="Race", exact=True)).to_have_attribute("aria-selected", "true")
     expect(page.locator("#stage-race .ft-race-side")).to_have_count(2)
     expect(page.locator("#stage-race .ft-label")).to_have_text("Recorded run of SmolLM2-135M-Instruct")
     (race,) = load_trace(TRACES / "race.jsonl").records
