@@ -106,13 +106,16 @@ function visible() {
 /** The name under which a stage can be reached: firstTokenStage for the first, firstTokenRace and so on. */
 const handleName = (layout) => `firstToken${layout === "run" ? "Stage" : layout[0].toUpperCase() + layout.slice(1)}`;
 
+/** What a stage may ask of the server: see stage.js. */
+const WISHES = ["gap", "steer", "ask"];
+
 /** Mount a stage in `element`; returns what takes its packets, as JSON strings. */
 export async function adapt({ element, trigger, layout }) {
   const [{ mount }, words] = await Promise.all([import(new URL("stage.js", here)), text()]);
   const root = element.querySelector(".stage-root");
   const wish = (name, data = {}) => trigger(name, { session: session(), language: language(), ...data });
   const handle = mount(root, {
-    send: (name, data) => (name === "gap" ? wish("gap", data) : null),
+    send: (name, data) => (WISHES.includes(name) ? trigger(name, { ...JSON.parse(who()), ...data }) : null),
     theme: theme(), text: words.stage, layout,
   });
   for (const old of mounted.filter((one) => !one.element.isConnected)) mounted.splice(mounted.indexOf(old), 1);

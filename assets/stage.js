@@ -1,7 +1,8 @@
 // The live stage: a run in the browser, from packets of events to a page that can be explored.
 //
 // Knows no server, no Gradio and no language: packets come in through the handle, strings through
-// `text`, and the only thing that goes out is send("gap", {run, from}).
+// `text`, and what goes out are wishes by send(name, {run, ...}): "gap" (events lacked),
+// "steer" (how the run goes on) and "ask" (what a step would have been otherwise).
 
 import { CompareLayout } from "./stage/compare_layout.js";
 import { make } from "./stage/dom.js";
@@ -13,7 +14,7 @@ import { Words } from "./stage/words.js";
 import { WorkLayout } from "./stage/work_layout.js";
 
 const LAYOUTS = { run: RunLayout, compare: CompareLayout, race: RaceLayout, work: WorkLayout };
-const SIDE = { label: null, note: "", progress: null, error: "", cost: null, work: null };
+const SIDE = { label: null, note: "", progress: null, error: "", cost: null, work: null, steering: null, answer: null };
 
 /**
  * Put a stage into `root`. `send(name, data)` asks the outside world, `theme` is "light", "dark" or
@@ -25,7 +26,7 @@ export function mount(root, { send = () => {}, theme = null, text = {}, layout =
 
 class Stage {
   constructor(root, { send, theme, text, layout }) {
-    Object.assign(this, { root, layout, side: { ...SIDE }, raf: 0, frame: () => this.#paint() });
+    Object.assign(this, { root, send, layout, side: { ...SIDE }, raf: 0, frame: () => this.#paint() });
     this.intake = new Intake(send, LAYOUTS[layout].record);
     this.root.classList.add("ft-stage");
     this.#setTheme(theme);
@@ -44,7 +45,7 @@ class Stage {
     this.frameBox = make("div", "ft-frame");
     this.layer = make("div", "ft-layer");
     const glossary = new Glossary(this.words, this.layer);
-    const scene = { words: this.words, glossary, state: () => this.#state() };
+    const scene = { words: this.words, glossary, state: () => this.#state(), send: this.send };
     this.glossary = glossary;
     this.view = new LAYOUTS[this.layout](scene, this.layer, this.root);
     this.frameBox.append(this.view.node);
