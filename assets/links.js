@@ -5,13 +5,21 @@
 const VERSION = "1";
 const CHARACTERS_LIMIT = 32000;
 
-/** The link in `hash` (or, where there is none, in `search`), without its mark; null where there is none. */
+/**
+ * The link in `hash` (or, where there is none, in `search`), without its mark; null where there is none.
+ * Of one that is too long no more than shows that it is.
+ */
 export function linkIn(hash, search) {
-  return [hash, search].map((part) => part.replace(/^[#?]/, "")).find((part) => part.startsWith("first-token=")) ?? null;
+  const parts = [hash, search].map((part) => part.slice(0, CHARACTERS_LIMIT + 2).replace(/^[#?]/, ""));
+  return parts.find((part) => part.startsWith("first-token=")) ?? null;
 }
 
-/** The last part of a path: a folder of this machine is nobody else's business. `owner/model` stays. */
+/**
+ * The last part of a path: a folder of this machine is nobody else's business. `owner/model` stays, and a
+ * connection to a server, which is this visitor's own, is left out.
+ */
 export function modelName(name) {
+  if (name.startsWith("remote:")) return "";
   const parts = name.replaceAll("\\", "/").split("/").filter(Boolean);
   const hub = /^[\w.-]+\/[\w.-]+$/.test(name) && !/^[.~]/.test(name);
   return hub ? name : parts.at(-1) ?? "";

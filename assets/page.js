@@ -114,12 +114,17 @@ export async function adapt({ element, trigger, layout }) {
   const [{ mount }, words] = await Promise.all([import(new URL("stage.js", here)), text()]);
   const root = element.querySelector(".stage-root");
   const wish = (name, data = {}) => trigger(name, { session: session(), language: language(), ...data });
+  const overtaken = new Set();
+  const send = (name, data) => {
+    if (name === "use") use(data);
+    if (data?.branch) overtaken.delete(data.branch);  // it is asked for again
+    if (WISHES.includes(name)) trigger(name, { ...JSON.parse(who()), ...data });
+  };
   const handle = mount(root, {
-    send: (name, data) => (WISHES.includes(name) ? trigger(name, { ...JSON.parse(who()), ...data }) : null),
+    send,
     theme: theme(), text: words.stage, layout,
   });
   for (const old of mounted.filter((one) => !one.element.isConnected)) mounted.splice(mounted.indexOf(old), 1);
-  const overtaken = new Set();
   mounted.push({ element, handle, layout, overtaken });
   window[handleName(layout)] = handle;
   const place = `first-token.run.${layout}`;
@@ -182,6 +187,37 @@ function noteSeed(packet) {
   const greedy = decoding.strategy === "greedy" || decoding.temperature === 0;
   seed = greedy ? null : decoding.seed;
   showSeed();
+}
+
+/** Put a lane's settings, and what its run was asked, into the controls and press Generate: see stage.js. */
+async function use({ request = {}, settings = {} }) {
+  if (request.prompt) fill(document.querySelector("#prompt textarea"), request.prompt);
+  if (request.prompt) pick("mode", request.chat === false ? "raw" : "chat");
+  fill(document.querySelector("#system textarea"), request.system ?? "");
+  pick("strategy", settings.strategy);
+  for (const [name, value] of Object.entries(settings)) {
+    if (["string", "number"].includes(typeof value)) fill(document.querySelector(`#control-${name} :is(input[type="number"], input[type="text"], textarea)`), String(value));
+  }
+  pick("control-penalty_scope", settings.penalty_scope);
+  const shown = document.getElementById("control-repetition_penalty")?.closest(".fold");
+  if (shown && (settings.repetition_penalty ?? 1) !== 1) unfold(shown);
+  await new Promise((done) => setTimeout(done, SETTLED_MS)); // gradio reads its controls a moment after they changed
+  press("generate");
+}
+
+const SETTLED_MS = 150;
+const unfold = (fold) => { if (fold.querySelector("button.label-wrap:not(.open)")) fold.querySelector("button.label-wrap").click(); };
+
+function pick(id, value) {
+  document.querySelector(`#${id} input[type="radio"][value="${CSS.escape(String(value))}"]`)?.click();
+}
+
+/** Write into a control as a person does: gradio listens to the events. */
+function fill(field, value) {
+  if (!field || field.value === value) return;
+  const owner = field instanceof HTMLTextAreaElement ? HTMLTextAreaElement : HTMLInputElement;
+  Object.getOwnPropertyDescriptor(owner.prototype, "value").set.call(field, value);
+  for (const name of ["input", "change", "blur"]) field.dispatchEvent(new Event(name, { bubbles: true }));
 }
 
 let seeds = [];

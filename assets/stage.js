@@ -2,7 +2,8 @@
 //
 // Knows no server, no Gradio and no language: packets come in through the handle, strings through
 // `text`, and what goes out are wishes by send(name, {run, ...}): "gap" (events lacked),
-// "steer" (how the run goes on) and "ask" (what a step would have been otherwise).
+// "steer" (how the run goes on), "ask" (what a step would have been otherwise) and "use" (a run like this one
+// with other settings: {request, settings}).
 
 import { CompareLayout } from "./stage/compare_layout.js";
 import { make } from "./stage/dom.js";
@@ -17,17 +18,17 @@ const LAYOUTS = { run: RunLayout, compare: CompareLayout, race: RaceLayout, work
 const SIDE = { label: null, note: "", progress: null, error: "", cost: null, work: null, steering: null, answer: null };
 
 /**
- * Put a stage into `root`. `send(name, data)` asks the outside world, `theme` is "light", "dark" or
+ * Put a stage into `root`. `send(name, data)` asks the outside world (without it nobody is there to be asked), `theme` is "light", "dark" or
  * null (the page's own), `text` the strings, `layout` one of those above.
  */
-export function mount(root, { send = () => {}, theme = null, text = {}, layout = "run" } = {}) {
+export function mount(root, { send = null, theme = null, text = {}, layout = "run" } = {}) {
   return new Stage(root, { send, theme, text, layout }).handle;
 }
 
 class Stage {
   constructor(root, { send, theme, text, layout }) {
-    Object.assign(this, { root, send, layout, side: { ...SIDE }, raf: 0, frame: () => this.#paint() });
-    this.intake = new Intake(send, LAYOUTS[layout].record);
+    Object.assign(this, { root, alone: send === null, send: send ?? (() => {}), layout, side: { ...SIDE }, raf: 0, frame: () => this.#paint() });
+    this.intake = new Intake(this.send, LAYOUTS[layout].record);
     this.root.classList.add("ft-stage");
     this.#setTheme(theme);
     this.#build(text);
@@ -45,7 +46,7 @@ class Stage {
     this.frameBox = make("div", "ft-frame");
     this.layer = make("div", "ft-layer");
     const glossary = new Glossary(this.words, this.layer);
-    const scene = { words: this.words, glossary, state: () => this.#state(), send: this.send };
+    const scene = { words: this.words, glossary, state: () => this.#state(), send: this.send, alone: this.alone };
     this.glossary = glossary;
     this.view = new LAYOUTS[this.layout](scene, this.layer, this.root);
     this.frameBox.append(this.view.node);
@@ -69,6 +70,7 @@ class Stage {
       this.side = { ...SIDE };
       this.view.reset();
     }
+    if (packet.answer) this.view.hear?.(packet.answer);
     for (const name of Object.keys(SIDE)) if (name in packet) this.side[name] = packet[name];
     this.#schedule();
   }

@@ -81,7 +81,7 @@ class Shelf {
     const [open, ...files] = tools;
     card.append(
       box("tr-card-head", name, ...(pill === told ? [] : [make("span", "tr-pill", pill)])), ...said,
-      make("p", "tr-quiet tr-facts", facts.replaceAll(" · ", "\u00a0· ")),
+      make("p", "tr-quiet tr-facts", facts),
       box("tr-tools", this.#button(open, "tr-open"), make("span", "tr-quiet", this.words.save_as),
         ...files.map((tool) => this.#button(tool, "tr-link"))),
     );

@@ -6,7 +6,7 @@ Knows no model, no page and no command line; their own options win over these va
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from platformdirs import user_cache_dir
@@ -34,7 +34,8 @@ class Settings:
     `cache_dir` holds our own converted models and nothing else's. `model` None is the default
     model. `threads` None leaves the number of CPU threads to the engine. `offline` forbids every
     request that leaves the machine. `on_space` tells a Hugging Face Space, `space_address` where
-    its visitors see it: the page itself stands in a frame there.
+    its visitors see it: the page itself stands in a frame there. `server_key` is sent to the operator's own
+    `--server`, and shown nowhere.
     """
 
     cache_dir: Path
@@ -47,6 +48,7 @@ class Settings:
     offline: bool = False
     on_space: bool = False
     space_address: str | None = None
+    server_key: str = field(default="", repr=False)
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
@@ -71,6 +73,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         threads=_whole(env, 1, THREADS_LIMIT, "FIRST_TOKEN_THREADS") or _openmp_threads(env),
         offline=any(_yes(env, name) for name in offline),
         on_space=on_space,
+        server_key=_first(env, "FIRST_TOKEN_SERVER_KEY") or "",
         space_address=f"{SPACES}/{space}" if _SPACE.fullmatch(space) else None,
     )
 

@@ -21,10 +21,10 @@ from playground.cli import compare as compare_module
 from playground.cli import generate as generate_module
 from playground.cli import run as run_command
 from playground.cli import tokens as tokens_module
-from playground.cli.terminal import one_line, visible
 from playground.core.control import Control
 from playground.core.decoding import Decoding
 from playground.core.events import Event, Failed, Finished, Note, Prefilled, Prefilling, Started, Stepped
+from playground.core.printable import one_line, visible
 from playground.core.request import ModelFacts, Request
 from playground.core.tokens import Candidate, Token
 from playground.core.trace import load_trace
@@ -134,7 +134,7 @@ def spoken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Spoken]:
     def make(*words: str, **how: Any) -> Spoken:
         backend = Spoken(list(words), **how)
         for module in (generate_module, compare_module):
-            monkeypatch.setattr(module, "local_backend", lambda *_: backend)
+            monkeypatch.setattr(module, "chosen_backend", lambda *_, **__: backend)
         monkeypatch.setattr(tokens_module, "local_tokenizer", lambda *_: backend)
         return backend
 
@@ -207,7 +207,7 @@ def test_wrong_use_is_one_sentence_and_2(first_token, arguments) -> None:
 def test_a_bad_setting_is_one_sentence_before_anything_is_loaded(
     first_token, monkeypatch, arguments, sentence
 ) -> None:
-    monkeypatch.setattr(generate_module, "local_backend", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(generate_module, "chosen_backend", lambda *_, **__: pytest.fail("a model was loaded"))
     answer = first_token("generate", "a", *arguments)
     assert answer.code == 2
     assert sentence in answer.err
@@ -307,6 +307,44 @@ def test_compare_marks_where_lanes_part(first_token, spoken) -> None:
 def test_compare_refuses_lanes_in_one_sentence(first_token, spoken, lanes) -> None:
     spoken(" a")
     answer = first_token("compare", "x", *(part for lane in lanes for part in ("--lane", lane)))
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+
+
+def test_compare_draws_one_lane_many_times_and_counts_the_continuations(
+    first_token, spoken, tmp_path
+) -> None:
+    spoken(" a", " b")
+    file = tmp_path / "draws.jsonl"
+    asked = ("compare", "x", "--lane", "temperature=0.8,seed=40", "--draws", "4")
+    answer = first_token(*asked, "--json", "--trace", file)
+    assert answer.code == 0 and answer.json["draws"] == 4
+    assert [lane["seed"] for lane in answer.json["lanes"]] == [40, 41, 42, 43]
+    tree = answer.json["tree"]
+    assert (tree["count"], tree["share"], tree["text"]) == (4, 1.0, " a")
+    assert [(child["count"], child["share"], child["lanes"]) for child in tree["children"]] == [
+        (1, 0.25, [lane]) for lane in range(4)
+    ]
+    (again,) = load_trace(file).runs
+    assert len(again.lanes) == 4
+    shown = first_token(*asked)
+    assert "1 of 4 25.0%" in shown.out
+    assert "4 draws, 4 different continuations; all share the first token." in shown.err
+    assert first_token("replay", file).code == 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--draws", "4"),
+        ("--lane", "greedy", "--draws", "4"),
+        ("--lane", "temperature=1", "--draws", "65"),
+        ("--lane", "temperature=1", "--draws", "1"),
+        ("--lane", "temperature=1", "--lane", "temperature=2", "--draws", "4"),
+    ],
+)
+def test_draws_are_refused_in_one_sentence(first_token, spoken, asked) -> None:
+    spoken(" a")
+    answer = first_token("compare", "x", *asked)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
 
 
@@ -460,7 +498,7 @@ def test_a_traceback_is_for_who_asks_for_it() -> None:
         "def broken(*_):\n"
         "    logging.getLogger('playground.engine.decode').error('A run broke off.')\n"
         "    raise ZeroDivisionError('no such luck')\n"
-        "generate.local_backend = broken\n"
+        "generate.chosen_backend = broken\n"
         "sys.exit(cli.run(sys.argv[1:]))"
     )
     done = [
@@ -487,7 +525,7 @@ def test_doctor(first_token) -> None:
 def test_bad_prompts_are_one_sentence_with_the_real_model(first_token, monkeypatch, default_model) -> None:
     from playground.backends.local import LocalBackend
 
-    monkeypatch.setattr(generate_module, "local_backend", lambda *_: LocalBackend(default_model))
+    monkeypatch.setattr(generate_module, "chosen_backend", lambda *_, **__: LocalBackend(default_model))
     for prompt, sentence in {
         "": "prompt is empty", "a\udcff": "half of a surrogate pair", "word " * 20_000: "8,192",
     }.items():  # fmt: skip

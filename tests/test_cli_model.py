@@ -47,7 +47,7 @@ def first_token(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, backend: LocalBackend
 ) -> Callable[..., Answer]:
     for module in (score_module, race_module, compare_module, generate_module):
-        monkeypatch.setattr(module, "local_backend", lambda *_: backend)
+        monkeypatch.setattr(module, "chosen_backend", lambda *_, **__: backend)
 
     def run(*arguments: object) -> Answer:
         capsys.readouterr()

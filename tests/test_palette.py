@@ -17,7 +17,7 @@ TEXT = [
     *[(text, ground) for text in ("ink", "muted", "faint", "accent") for ground in ("card", "page")],
     *[(text, "card") for text in ("memory", "prefill", "error")],
     *[("accent", "accent-soft"), ("ink", "accent-soft"), ("on-accent", "accent")],
-    *[("prefill", "memory-soft"), ("error", "error-soft"), ("card", "ink")],
+    *[("prefill", "memory-soft"), ("prefill", "prefill-soft"), ("error", "error-soft"), ("card", "ink")],
     *[("ink", f"s{n}") for n in range(1, 5)],
 ]
 GRAPHICS = [

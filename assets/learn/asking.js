@@ -1,6 +1,7 @@
 // The reader's own words: a field, a button, and what the model is doing with them.
 
 import { box, make, setText } from "../stage/dom.js";
+import { plain } from "../stage/marks.js";
 import { count } from "../stage/numbers.js";
 import { push } from "./choose.js";
 
@@ -29,7 +30,7 @@ export class Asking {
     const { underWay } = material;
     const prompt = underWay?.started?.request.prompt;
     const line = material.progress?.sentence
-      ?? (prompt ? words.say("run.running", { prompt, n: count(underWay.steps) }) : material.tooShort ? words.say("run.short") : "");
+      ?? (prompt ? words.say("run.running", { prompt: plain(prompt), n: count(underWay.steps) }) : material.tooShort ? words.say("run.short") : "");
     setText(this.line, line);
     const error = material.error || material.live?.failed?.message || "";
     setText(this.error, error);

@@ -1,6 +1,7 @@
 // One chapter on the page: title, text, panel with its source, ways out, question.
 
 import { box, make, setText } from "../stage/dom.js";
+import { plain } from "../stage/marks.js";
 import { CHAPTERS } from "./chapters.js";
 import { way } from "./choose.js";
 import { Prose } from "./prose.js";
@@ -49,7 +50,7 @@ export class Chapter {
     const { run, own } = material.main;
     const { source } = this.panel;
     const of = ({ model, started }) => ({
-      prompt: started.request.prompt, model: model.name, dtype: model.dtype, device: place(words, model),
+      prompt: plain(started.request.prompt), model: plain(model.name), dtype: plain(model.dtype), device: plain(place(words, model)),
     });
     const recorded = material.recorded.main.run;
     const told = {

@@ -11,7 +11,7 @@ export function folded(events) {
 
 export class Material {
   constructor() {
-    Object.assign(this, { lesson: null, recorded: {}, live: null, events: [], told: {}, progress: null, error: "" });
+    Object.assign(this, { lesson: null, recorded: {}, live: null, events: [], told: {}, progress: null, error: "", left: new Set() });
   }
 
   get ready() {
@@ -80,6 +80,9 @@ export class Material {
 
   #grow({ run, first, events }) {
     if (run === this.live?.id && this.told.facts) return;
+    if (first > 0 && this.left.has(run)) return; // its stream goes on beside that of the run that took its place
+    if (this.live && run !== this.live.id) this.left.add(this.live.id);
+    this.left.delete(run);
     if (run !== this.live?.id || (first === 0 && events.length > 0 && this.events.length > 0)) {
       Object.assign(this, { live: new Run(run), events: [], told: {}, error: "" });
     }

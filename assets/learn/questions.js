@@ -1,7 +1,7 @@
 // The questions, one a chapter: what is asked, the answers, and why each is right or wrong. Every number in them
 // comes from the material.
 
-import { spacedBytes, visible } from "../stage/marks.js";
+import { plain, spacedBytes, visible } from "../stage/marks.js";
 import { bytes, count, percent, rate, significant } from "../stage/numbers.js";
 import { readToken } from "../stage/run.js";
 import { perSecond } from "./facts.js";
@@ -99,7 +99,7 @@ function weight(words, m) {
   const known = m.main.facts.formula ? m.main : { ...m.recorded.main, facts: m.lesson.facts };
   const [layers, heads, dim, size] = known.facts.formula;
   const each = known.facts.bytes_per_token;
-  const values = { model: known.run.model.name, layers, heads, dim, size, bytes: `${count(each)} B` };
+  const values = { model: plain(known.run.model.name), layers, heads, dim, size, bytes: `${count(each)} B` };
   return {
     ask: words.say("c7.q", values), number: each, why: words.say("c7.why", values),
     near: [{ number: each / 2, why: words.say("c7.why_half", values) }],

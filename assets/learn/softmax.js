@@ -78,7 +78,7 @@ export class SoftmaxPanel {
 
   #fill(into, { token, logit, scaled, weight, probability }) {
     setText(into.token, visible(readToken(wired(token))));
-    setText(into.logit, significant(logit, 4));
+    setText(into.logit, logit === null ? "–" : significant(logit, 4));
     setText(into.scaled, scaled === null ? "–" : significant(scaled, 4));
     setText(into.weight, weight === null ? "–" : weight < 5e-5 ? "< 0.0001" : significant(weight, 3));
     setText(into.share, percent(probability));

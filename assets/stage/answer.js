@@ -9,7 +9,7 @@ import { showNotes } from "./notes.js";
 import { PromptFold } from "./prompt_fold.js";
 import { shade, surprisal } from "./run.js";
 
-const CHIPS_A_FRAME = 1500;
+const CHIPS_A_FRAME = 1000;
 const LEVELS = [0, 1, 2, 3, 4];
 
 export class Answer {

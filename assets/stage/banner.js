@@ -1,6 +1,7 @@
 // What the run is (recorded, stopped) and what is still being fetched, in one quiet line.
 
 import { box, make, setText } from "./dom.js";
+import { plain } from "./marks.js";
 import { bytes } from "./numbers.js";
 
 const MODEL_CHARACTERS = 40;
@@ -23,7 +24,7 @@ export class Banner {
   paint({ label, progress, run }) {
     const { words } = this.scene;
     this.label.hidden = !label || !words.has(`label.${label}`);
-    const model = String(run?.model?.name ?? "").split("/").at(-1).slice(0, MODEL_CHARACTERS);
+    const model = plain(String(run?.model?.name ?? "").split("/").at(-1).slice(0, MODEL_CHARACTERS));
     if (!this.label.hidden) setText(this.label, words.say(`label.${label}`, { model }));
     this.label.dataset.label = label ?? "";
     this.#progress(progress);

@@ -118,7 +118,7 @@ export class Chips {
     const node = make("span", "ft-group");
     const joined = make("span", "ft-joined");
     node.append(joined);
-    this.group = { node, joined, hex: "", text: "", whole: false };
+    this.group = { node, joined, hex: "", text: "", whole: false, members: [] };
     this.node.append(node);
     if (isPiece(item.token)) return;
     const before = this.items.at(-2);
@@ -128,6 +128,8 @@ export class Chips {
 
   #addPiece(item) {
     const { group } = this;
+    item.group = group;
+    group.members.push(Number(item.chip.dataset.i));
     item.ink = null;
     item.chip.classList.add("ft-piece");
     group.hex += item.token.bytes || encoded(item.token.text);

@@ -35,15 +35,25 @@ export function ranked(step) {
   return all.sort(byProcessed);
 }
 
-/** Segments of the cumulative processed distribution, in the order in which a draw walks it. */
+/**
+ * Segments of the cumulative processed distribution, in the order in which a draw walks it. A token that was
+ * drawn from far beyond the recorded candidates has an unknown place there: it is shown where the draw fell.
+ */
 export function cumulative(step) {
   let at = 0;
-  const parts = ranked(step).filter((c) => c.processed > 0).map((c) => {
+  const all = ranked(step).filter((c) => c.processed > 0);
+  const far = all.length && all.at(-1).id === step.token.id && step.raw_rank > (step.candidates ?? []).length ? all.pop() : null;
+  const parts = all.map((c) => {
     const part = { ...c, from: at, to: Math.min(1, at + c.processed) };
     at = part.to;
     return part;
   });
-  return { parts, rest: parts.length >= step.kept_count ? 0 : clamp(1 - at) };
+  const rest = parts.length >= step.kept_count ? 0 : clamp(1 - at);
+  if (far) {
+    const from = Math.max(at, Math.min(1 - far.processed, (step.draw ?? 1) - far.processed / 2));
+    parts.push({ ...far, from, to: from + far.processed, over: true });
+  }
+  return { parts, rest };
 }
 
 const byProcessed = (a, b) => b.processed - a.processed || b.raw - a.raw || a.id - b.id;

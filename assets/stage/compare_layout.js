@@ -10,16 +10,24 @@ import { divergence } from "./lanes.js";
 import { MeasureTable } from "./measure_table.js";
 import { showNotes } from "./notes.js";
 import { count, duration, rate } from "./numbers.js";
+import { Prove } from "./prove.js";
 import { timing } from "./run.js";
 import { Reference } from "./reference.js";
 import { Tip } from "./tip.js";
+import { Transport } from "./transport.js";
+import { TreeCard } from "./tree_card.js";
 import { Sentence } from "./words.js";
+
+/** More lanes than these are draws of one distribution: the tree shows them, not cards side by side. */
+const CARDS = 7;
 
 export class CompareLayout {
   constructor(scene, layer) {
     this.scene = scene;
     const { words, glossary } = scene;
     scene.listenToLane = (card) => this.#listen(card);
+    scene.proveLane = (lane, step) => this.#prove(lane, step);
+    this.prove = new Prove(scene, layer);
     this.tip = new Tip(words, layer);
     this.banner = new Banner(scene);
     this.lead = new Sentence(make("p", "ft-lead"), words, glossary.term);
@@ -32,9 +40,12 @@ export class CompareLayout {
     this.reference = new Reference(words, () => this.#again());
     this.table = new MeasureTable(scene);
     this.fork = new Fork(scene);
+    this.tree = new TreeCard(scene);
     this.herald = new Herald();
+    this.transport = new Transport(scene, { lanes: true });
+    this.steering = box("ft-compare-steering", this.transport.node);
     this.node = box("ft-compare", this.banner.node, box("ft-compare-lead", this.lead.node, this.banner.label, this.reference.node),
-      this.error, this.notes, this.row, this.table.node, this.fork.node, this.herald.node);
+      this.steering, this.error, this.notes, this.tree.node, this.row, this.table.node, this.fork.node, this.herald.node);
     this.reset();
   }
 
@@ -45,6 +56,8 @@ export class CompareLayout {
     this.reference.reset();
     this.table.reset();
     this.fork.reset();
+    this.tree.reset();
+    this.prove.close();
     this.tip.hide();
   }
 
@@ -52,23 +65,44 @@ export class CompareLayout {
     return run.steps;
   }
 
-  paint({ run, label, progress, error, note }) {
+  paint({ run, label, progress, error, note, steering }) {
     const { words } = this.scene;
     this.run = run;
+    this.transport.paint({ run, lane: run.lanes[0] ?? null, cursor: -1, steering });
     this.banner.paint({ label, progress, run });
     this.#lead(run);
     const message = error || run.failed?.message || "";
     setText(this.error, message);
     this.error.hidden = !message;
     showNotes(this.notes, words, run, note);
-    this.fork.node.hidden = run.lanes.length < 2;
-    if (run.lanes.length > this.cards.length) this.#build(run);
-    const painted = this.#compare(run);
+    const drawn = this.tree.paint(run);
+    const many = run.lanes.length > CARDS && !this.tree.node.hidden;
+    this.node.classList.toggle("ft-many", many);
+    this.fork.node.hidden = many || run.lanes.length < 2;
+    this.row.hidden = many;
+    this.table.node.hidden = many;
+    if (!many && run.lanes.length > this.cards.length) this.#build(run);
+    const painted = many ? [this.#many(run, drawn)] : this.#compare(run);
     if (label !== "recorded" && run.done && run.lanes.length) this.herald.tell(() => "", words.say("compare.all_ended", { n: run.lanes.length }));
     return painted.reduce((a, b) => a + b, 0);
   }
 
-  destroy() {}
+  destroy() {
+    clearTimeout(this.tree.timer);
+    this.prove.destroy();
+  }
+
+  /** Draws are measured once they have ended: their number is too large for a table that grows. */
+  #many(run, drawn) {
+    this.reference.node.hidden = true;
+    if (run.done) this.table.paint(run, run.lanes[0], true);
+    return drawn;
+  }
+
+  #prove(lane, cursor) {
+    this.prove.paint({ run: this.run, lane, cursor });
+    this.prove.open("processed");
+  }
 
   /** Everything that is seen from the reference; how many steps each lane shows. */
   #compare(run) {

@@ -19,19 +19,26 @@ export class DrawStrip {
     this.node.setAttribute("role", "img");
   }
 
+  /** A step as it was drawn. */
   show(step) {
     const { parts, rest } = cumulative(step);
-    parts.forEach((part, i) => this.#part(i, part, part.id === step.token.id));
-    if (rest > 0) this.#part(parts.length, { from: 1 - rest, to: 1, others: true }, false);
-    const used = parts.length + (rest > 0 ? 1 : 0);
-    this.parts.forEach((node, i) => { node.hidden = i >= used; });
+    this.lay(parts, rest, step.token.id);
     this.#needle(step.draw);
+  }
+
+  /** Slices {from, to, id, text, ...} and a `rest` at the end; the one of `chosen` in the accent. */
+  lay(parts, rest, chosen) {
+    const slices = rest > 0 ? [...parts.filter((p) => !p.over), { from: 1 - rest, to: 1, others: true }, ...parts.filter((p) => p.over)] : parts;
+    slices.forEach((part, i) => this.#part(i, part, part.others ? chosen === null : part.id === chosen));
+    const used = slices.length;
+    this.parts.forEach((node, i) => { node.hidden = i >= used; });
   }
 
   #part(i, part, chosen) {
     const node = (this.parts[i] ??= this.strip.appendChild(make("span")));
     const width = part.to - part.from;
-    node.className = `ft-part ft-part-${Math.min(i, SHADES)}${chosen ? " ft-chosen" : ""}`;
+    const name = `ft-part ft-part-${Math.min(i, SHADES)}${chosen ? " ft-chosen" : ""}`;
+    if (node.className !== name) node.className = name;
     node.style.left = `${part.from * 100}%`;
     node.style.width = `${width * 100}%`;
     const label = part.others ? this.scene.words.say("candidates.strip_others") : visible(part);

@@ -5,6 +5,7 @@ import { ranked } from "./choices.js";
 import { forks, standing } from "./lanes.js";
 import { visible } from "./marks.js";
 import { count, draw, percent } from "./numbers.js";
+import { wouldTake } from "./other_sampler.js";
 import { laneName, stageName } from "./settings.js";
 import { Sentence } from "./words.js";
 
@@ -127,27 +128,76 @@ export class Fork {
   #compare(run, anchor, step) {
     const { words } = this.scene;
     const { lanes } = run;
-    const cells = [make("span", "ft-head", words.say("compare.candidate")),
-      ...lanes.map((lane) => make("span", "ft-head", laneName(words, lane)))];
     const states = lanes.map((lane) => standing(anchor, lane, step));
     const tables = lanes.map((lane, i) => states[i] === "together" ? byId(lane.steps[step]) : null);
+    const others = lanes.map((lane, i) => states[i] === "together" || !anchor.steps[step] ? null : this.#other(run, lane, anchor, step));
+    const seen = lanes.map((lane) => penalised(run, lane, anchor, step));
+    const cells = [make("span", "ft-head", words.say("compare.candidate")),
+      ...lanes.map((lane, i) => this.#head(lane, states[i] === "together" ? step : null))];
     cells.push(make("span", "ft-quiet", words.say("compare.how")),
-      ...lanes.map((lane, i) => make("span", "ft-quiet", states[i] === "together" ? this.#how(lane, lane.steps[step]) : words.say(`compare.${states[i]}`))));
-    rowsOf(lanes, states, step).forEach((row) => {
+      ...lanes.map((lane, i) => make("span", "ft-quiet", states[i] === "together" ? this.#how(lane, lane.steps[step]) : this.#would(run, lane, anchor.steps[step], states[i], others[i], step))));
+    rowsOf(lanes, states, step, others.map((other) => other?.token)).forEach((row) => {
       cells.push(make("span", "ft-name", visible(row)));
       lanes.forEach((lane, i) => {
-        cells.push(states[i] === "together" ? this.#cell(run, lane, tables[i].get(row.id) ?? row, step)
-          : make("span"));
+        const cell = states[i] === "together" ? this.#cell(run, lane, tables[i].get(row.id) ?? row, step) : this.#imagined(run, lane, row, others[i]);
+        if (seen[i].has(row.id) && cell.dataset.id) this.#penalise(cell);
+        cells.push(cell);
       });
     });
     this.grid.style.setProperty("--ft-lanes", String(lanes.length));
     this.grid.replaceChildren(...cells);
   }
 
-  /** How the lane came to its token here: what its settings left, and the draw. */
+  /** The lane's name, and where it stands here a way to the proof of its numbers. */
+  #head(lane, step) {
+    const { words } = this.scene;
+    const name = make("span", "ft-head", laneName(words, lane));
+    if (step === null || !this.scene.proveLane) return name;
+    const prove = button("ft-link", words.say("compare.prove_it"), () => this.scene.proveLane(lane, step));
+    prove.setAttribute("aria-label", words.say("compare.prove", { name: laneName(words, lane), n: count(step + 1) }));
+    name.append(" ", prove);
+    return name;
+  }
+
+  /** What a lane that is elsewhere by now would take from these logits, under its own settings and its own draw. */
+  #other(run, lane, anchor, step) {
+    const own = lane.steps[step]?.draw ?? null;
+    return wouldTake(anchor.steps[step], lane.decoding, lane.greedy ? null : own, penalised(run, lane, anchor, step), run.model.vocabulary ?? 0);
+  }
+
+  #would(run, lane, at, state, other, step) {
+    const { words } = this.scene;
+    if (!other) return words.say(`compare.${state}`);
+    const values = { gone: words.say(`compare.${state}`), draw: draw(lane.steps[step]?.draw), listed: count((at.candidates ?? []).length) };
+    if (other.unknown) return words.say(`compare.would_${other.unknown}`, values);
+    const token = ranked(at).find(({ id }) => id === other.token);
+    const narrow = percent(other.low, 2) === percent(other.high, 2);
+    const p = narrow ? percent((other.low + other.high) / 2, 2) : words.say("compare.between", { low: percent(other.low, 2), high: percent(other.high, 2) });
+    return words.say(lane.greedy ? "compare.would_greedy" : "compare.would_draw", { ...values, token: token ? visible(token) : String(other.token), p });
+  }
+
+  /** A row of a lane that is elsewhere: the same logits, its settings. */
+  #imagined(run, lane, row, other) {
+    const found = other?.rows.get(row.id);
+    if (!found) return make("span");
+    const node = this.#bars(run, lane, { ...row, ...found }, other.token === row.id);
+    node.classList.add("ft-imagined");
+    node.dataset.imagined = "1";
+    return node;
+  }
+
+  /** The repetition penalty has changed this candidate's score. */
+  #penalise(cell) {
+    const label = this.scene.words.say("compare.penalised");
+    cell.dataset.penalised = "1";
+    cell.querySelector(".ft-bars").append(make("i", "ft-tag ft-penalty", label));
+    cell.setAttribute("aria-label", `${cell.getAttribute("aria-label")}, ${label}`);
+  }
+
+  /** How the lane came to its token here: what its settings left, the draw, and the token. */
   #how(lane, step) {
     const { words } = this.scene;
-    const values = { kept: count(step.kept_count), mass: percent(step.kept_mass), draw: draw(step.draw) };
+    const values = { kept: count(step.kept_count), mass: percent(step.kept_mass), draw: draw(step.draw), token: visible(step.token) };
     return words.say(lane.greedy || step.draw === null ? "compare.how_greedy" : "compare.how_drawn", values);
   }
 
@@ -185,6 +235,15 @@ export class Fork {
   }
 }
 
+const NONE = new Set();
+
+/** The ids whose scores the lane's penalty changes at `step` of `anchor`: those that stand before it. */
+function penalised(run, { decoding }, anchor, step) {
+  if ((decoding.repetition_penalty ?? 1) === 1) return NONE;
+  const prompt = decoding.penalty_scope === "output" ? [] : (run.started?.prompt ?? []).map(([id]) => id);
+  return new Set([...prompt, ...anchor.steps.slice(0, step).map(({ token }) => token.id)]);
+}
+
 const byId = (step) => new Map(ranked(step).map((candidate) => [candidate.id, { ...candidate, of: step }]));
 
 /** What is known of a candidate that a lane did not record: nothing, or that it had no chance. */
@@ -194,10 +253,10 @@ function unlisted(lane, step) {
   return { processed: kept >= step.kept_count ? 0 : null, removedBy: null };
 }
 
-/** The candidates to list: the model's first ones, and whatever a lane chose there. */
-function rowsOf(lanes, states, step) {
+/** The candidates to list: the model's first ones, and whatever a lane chose there, or would. */
+function rowsOf(lanes, states, step, others) {
   const all = new Map();
-  const chosen = new Set();
+  const chosen = new Set(others.filter((id) => id !== undefined));
   lanes.forEach((lane, i) => {
     if (states[i] !== "together") return;
     chosen.add(lane.steps[step].token.id);

@@ -2,12 +2,18 @@
 
 import { surprisal, timing } from "./run.js";
 
+/** How far two lanes were found to be the same: they only grow, so each step is compared once. */
+const compared = new WeakMap();
+
 /** The first step at which `lane` is not what `reference` is; null while they say the same. */
 export function divergence(reference, lane) {
   const both = Math.min(reference.steps.length, lane.steps.length);
-  for (let i = 0; i < both; i += 1) {
-    if (reference.steps[i].token.id !== lane.steps[i].token.id) return i;
-  }
+  if (!compared.has(lane)) compared.set(lane, new WeakMap());
+  const known = compared.get(lane);
+  let i = known.get(reference) ?? 0;
+  while (i < both && reference.steps[i].token.id === lane.steps[i].token.id) i += 1;
+  known.set(reference, i);
+  if (i < both) return i;
   if (reference.done && lane.steps.length > both) return both;
   if (lane.done && reference.steps.length > both) return both;
   return null;

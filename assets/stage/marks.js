@@ -32,6 +32,9 @@ export function visible(token) {
 export const spoken = (token) =>
   isPiece(token) || !token.text.trim() ? visible(token) : token.text.trim();
 
+/** A name from outside in a sentence of ours: what cannot be seen, or turns the sentence about, is named. */
+export const plain = (text) => String(text).replace(new RegExp(UNSEEN.source, "gu"), markOf);
+
 /** Whether the token is part of a character only. */
 export function isPiece(token) {
   return token.bytes !== "" && token.text.includes("\ufffd") && !completes(token.bytes);

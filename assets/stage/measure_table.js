@@ -51,13 +51,14 @@ export class MeasureTable {
   }
 
   reset() {
-    Object.assign(this, { shown: "", at: 0, rows: [], sorted: null, down: false });
+    Object.assign(this, { shown: "", at: 0, rows: [], sorted: null, down: false, lines: new Map(), order: "" });
     this.body.replaceChildren();
     this.#arrows();
   }
 
-  /** `reference` is the lane that first differences are counted against. */
-  paint(run, reference) {
+  /** `reference` is the lane that first differences are counted against; draws of one lane go by their seeds. */
+  paint(run, reference, bySeed = false) {
+    this.bySeed = bySeed;
     this.node.hidden = !run.lanes.length;
     const key = `${run.steps},${run.done},${run.lanes.map((lane) => lane.reason).join()},${reference?.index}`;
     const now = performance.now();
@@ -74,7 +75,7 @@ export class MeasureTable {
     const { words } = this.scene;
     const names = ["run", "settings", ...COLUMNS.map(([key]) => key)];
     const rows = this.#inOrder().map(({ lane, found }) => [
-      laneName(words, lane), describe(words, lane), ...COLUMNS.map(([key]) => found[key]),
+      this.#name(lane), describe(words, lane), ...COLUMNS.map(([key]) => found[key]),
     ]);
     return [names, ...rows].map((row) => `${row.map(cell).join()}\r\n`).join("");
   }
@@ -105,17 +106,36 @@ export class MeasureTable {
     }
   }
 
+  /** Cells are written where they stand: while a run grows nothing is built anew, so nothing flashes. */
   #fill() {
     const { words } = this.scene;
     this.#arrows();
-    this.body.replaceChildren(...this.#inOrder().map(({ lane, found }) => {
-      const row = setAttributes(make("tr"), { "data-lane": lane.index });
-      row.append(setAttributes(make("th", "", laneName(words, lane)), { scope: "row" }), ...COLUMNS.map(([key, , write]) => {
+    const rows = this.#inOrder().map(({ lane, found }) => {
+      const { row, cells } = this.#line(lane);
+      for (const [key, , write] of COLUMNS) {
         const text = key === "diverges_at" && lane === this.reference ? words.say("compare.is_reference") : write(found[key], words);
-        return setAttributes(make("td", "", text), { "data-key": key, "data-value": found[key] ?? "" });
-      }));
+        setAttributes(setText(cells.get(key), text), { "data-value": found[key] ?? "" });
+      }
       return row;
-    }));
+    });
+    const order = rows.map((row) => row.dataset.lane).join();
+    if (order !== this.order) this.body.replaceChildren(...rows);
+    this.order = order;
+  }
+
+  #name(lane) {
+    const { words } = this.scene;
+    return this.bySeed ? `${words.say("settings.seed")} ${lane.decoding.seed}` : laneName(words, lane);
+  }
+
+  #line(lane) {
+    if (!this.lines.has(lane.index)) {
+      const row = setAttributes(make("tr"), { "data-lane": lane.index });
+      const cells = new Map(COLUMNS.map(([key]) => [key, setAttributes(make("td"), { "data-key": key })]));
+      row.append(setAttributes(make("th", "", this.#name(lane)), { scope: "row" }), ...cells.values());
+      this.lines.set(lane.index, { row, cells });
+    }
+    return this.lines.get(lane.index);
   }
 
   /** Unknown values come last either way. */

@@ -3,6 +3,7 @@
 import { box, make, region, setAttributes, setText } from "./dom.js";
 import { bytes, count, percent } from "./numbers.js";
 import { provable } from "./provable.js";
+import { serverCache } from "./remote.js";
 import { Wall } from "./wall.js";
 import { Sentence } from "./words.js";
 
@@ -24,13 +25,15 @@ export class Memory {
     this.aside = make("p", "ft-quiet ft-aside");
     this.aside.append(this.apart.node, words.say("memory.join"), this.reasons);
     this.share = new Sentence(make("p", "ft-quiet"), words, glossary.term);
+    this.server = make("p", "ft-quiet ft-server");
+    this.kept = new Sentence(make("p", "ft-quiet ft-kept"), words, glossary.term);
     this.gauge = box("ft-gauge", make("i"));
     this.gauge.setAttribute("role", "meter");
     const title = make("h2", "ft-title");
     title.append(...new Sentence(make("span"), words, glossary.term).show("memory.title").childNodes);
     this.node = region(words.say("region.memory"), "ft-card-memory");
     this.node.append(
-      title, box("ft-big", this.figure), this.wall.node, this.story, this.aside, this.gauge, this.share.node,
+      title, box("ft-big", this.figure), this.wall.node, this.story, this.aside, this.server, this.gauge, this.share.node, this.kept.node,
     );
     this.reset();
   }
@@ -41,7 +44,8 @@ export class Memory {
     setText(this.figure, "");
   }
 
-  paint({ run, lane, cursor }) {
+  paint({ run, lane, cursor, steering }) {
+    this.#keep(steering?.kept ?? null);
     const at = lane?.steps[cursor] ?? run.prefilled;
     if (!at) return;
     this.node.classList.remove("ft-blank");
@@ -54,7 +58,16 @@ export class Memory {
     this.wall.show(state.prompt, state.tokens, expected(run, lane));
     this.#sentences(run, state, Boolean(lane?.steps[cursor]));
     this.#beside(run, state);
+    const server = lane?.steps[cursor] ? serverCache(at, this.scene.words) : "";
+    this.server.hidden = !server;
+    setText(this.server, server);
     this.#context(run, state);
+  }
+
+  /** Caches of ended runs, kept so that they can go on without reading again. */
+  #keep(kept) {
+    this.kept.node.hidden = !kept;
+    if (kept) this.kept.show("steer.kept", { held: bytes(kept.held_bytes), limit: bytes(kept.limit_bytes) });
   }
 
   /** What does not grow, and why a live cache differs from the arithmetic. */

@@ -2,9 +2,11 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-const fixed = (value, decimals) => value.toLocaleString("en-US", {
+/** One format for each number of decimals: making one takes longer than everything else in a redraw. */
+const formats = Array.from({ length: 13 }, (_, decimals) => new Intl.NumberFormat("en-US", {
   minimumFractionDigits: decimals, maximumFractionDigits: decimals,
-});
+}));
+const fixed = (value, decimals) => formats[decimals].format(value);
 
 const known = (value) => value !== null && value !== undefined && Number.isFinite(value);
 

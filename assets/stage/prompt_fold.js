@@ -4,7 +4,8 @@ import { Chips } from "./chips.js";
 import { box, button, make, setText } from "./dom.js";
 import { visible } from "./marks.js";
 import { count } from "./numbers.js";
-import { readToken } from "./run.js";
+import { promptSurprisal } from "./columns.js";
+import { readToken, shade } from "./run.js";
 import { Sentence } from "./words.js";
 
 const SHOWN_LIMIT = 4000;
@@ -17,6 +18,10 @@ export class PromptFold {
     this.toggle = button("ft-link", "", () => this.#toggle());
     this.chips = new Chips(make("div", "ft-prompt"));
     this.chips.node.hidden = true;
+    this.chips.node.addEventListener("click", (event) => {
+      const chip = event.target.closest?.(".ft-token[data-i]");
+      if (chip && !String(window.getSelection())) scene.read(Number(chip.dataset.i));
+    });
     this.warning = make("p", "ft-quiet");
     this.warning.hidden = true;
     this.node = box("ft-fold", box("ft-fold-line", this.label.node, this.toggle), this.chips.node, this.warning);
@@ -26,11 +31,20 @@ export class PromptFold {
   reset() {
     this.painted = null;
     this.filled = false;
+    this.read = null;
+    this.current = null;
+    this.chips.node.classList.remove("ft-read");
     this.chips.clear();
     this.node.hidden = true;
   }
 
-  paint({ run }) {
+  paint({ run, reading }) {
+    this.#begin(run);
+    if (run.reading !== this.read && this.filled) this.#shade(run.reading);
+    this.#point(reading);
+  }
+
+  #begin(run) {
     if (!run.started || this.painted === run.started) return;
     this.reset();
     this.painted = run.started;
@@ -38,6 +52,25 @@ export class PromptFold {
     this.#summarize(run.started);
     this.#warn(run.started);
     this.#show();
+  }
+
+  /** Colour each token by its surprisal, as the answer's. */
+  #shade(reading) {
+    this.read = reading;
+    this.chips.node.classList.toggle("ft-read", reading !== null);
+    this.chips.items.forEach((item, i) => {
+      const read = reading?.[i];
+      if (read && read.rank !== null) item.chip.classList.replace("ft-s0", `ft-s${shade(promptSurprisal(read))}`);
+    });
+  }
+
+  /** The outline of the cursor, where it stands in the prompt. */
+  #point(reading) {
+    const chip = this.chips.items[reading ?? -1]?.chip ?? null;
+    if (chip === this.current) return;
+    this.current?.removeAttribute("aria-current");
+    chip?.setAttribute("aria-current", "true");
+    this.current = chip;
   }
 
   #summarize({ prompt, own, request }) {
@@ -65,7 +98,12 @@ export class PromptFold {
     setText(this.toggle, words.say(this.open ? "prompt.hide" : "prompt.show"));
     this.toggle.setAttribute("aria-expanded", String(this.open));
     this.chips.node.hidden = !this.open;
-    if (this.open && !this.filled) this.#fill();
+    if (this.open && !this.filled) {
+      this.#fill();
+      const { run, reading } = this.scene.state();
+      this.#shade(run.reading);
+      this.#point(reading);
+    }
   }
 
   #fill() {

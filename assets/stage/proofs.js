@@ -27,6 +27,9 @@ const pass = (p, run) => percent(p, run.figures);
 const PROOFS = {
   raw(step, lane, run) {
     const p = Math.exp(step.raw_logprob);
+    if (step.logsumexp === null) {
+      return { shown: pass(p, run), formula: "p = exp(log p)", lines: [`exp(${figure(step.raw_logprob)})`, pass(p, run)], note: "raw_server", values: {} };
+    }
     const z = step.raw_logprob + step.logsumexp;
     return {
       shown: pass(p, run), formula: "p = exp(z − log Σ exp zⱼ)",

@@ -41,7 +41,9 @@ export class RaceSide {
   /** Paint what is new of `run`; `parted` is the step at which the sides chose differently. */
   paint(run, parted) {
     const steps = stepsOf(run);
+    const more = this.painted < steps.length;
     for (; this.painted < steps.length; this.painted += 1) this.#append(steps[this.painted], this.painted === parted);
+    if (more) this.text.scrollTop = this.text.scrollHeight; // once: it makes the browser lay out the whole page
     const lane = run.lanes[0];
     if (lane?.done && !this.ended) this.#end(lane);
     this.#say(run, steps);
@@ -51,7 +53,6 @@ export class RaceSide {
     const node = make("span", parting ? "ft-race-parting" : "");
     appendMarked(node, step.text);
     this.text.append(node);
-    this.text.scrollTop = this.text.scrollHeight;
   }
 
   #end(lane) {

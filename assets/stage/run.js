@@ -15,7 +15,24 @@ export function readCandidate([token, logprob, processed, removedBy]) {
 
 export class Lane {
   constructor(index, decoding) {
-    Object.assign(this, { index, decoding: decoding ?? {}, steps: [], finished: null, failed: null });
+    Object.assign(this, { index, decoding: decoding ?? {}, resumed: [], steps: [], finished: null, failed: null });
+    this.first = this.decoding;
+    this.views = new Map();
+  }
+
+  /** The lane with the settings under which token `step` was chosen: a run may go on under others. */
+  at(step) {
+    if (!this.resumed.length && !this.first.once) return this;
+    const passed = this.resumed.filter((event) => event.step <= step).length;
+    const last = this.resumed[passed - 1];
+    const decoding = last?.decoding ?? this.first;
+    const over = decoding.once && step - (last?.step ?? 0) > (decoding.forced?.length ?? 0);
+    const key = `${passed}/${Boolean(over)}`;
+    if (!this.views.has(key)) {
+      const settings = over ? { ...decoding, bias: [], banned: [], once: false } : decoding;
+      this.views.set(key, Object.create(this, { decoding: { value: settings } }));
+    }
+    return this.views.get(key);
   }
 
   get done() {
@@ -40,7 +57,7 @@ export class Lane {
 export class Run {
   constructor(id) {
     Object.assign(this, {
-      id, events: 0, started: null, prefilling: null, prefilled: null, failed: null, lanes: [], steps: 0,
+      id, events: 0, started: null, prefilling: null, prefilled: null, reading: null, failed: null, lanes: [], steps: 0,
     });
   }
 
@@ -77,6 +94,12 @@ const ACTS = {
   },
   prefilling(run, event) { run.prefilling = event; },
   prefilled(run, event) { run.prefilled = event; },
+  promptread(run, event) { run.reading = event.tokens ?? []; },
+  resumed(run, event, lane) {
+    if (!lane) return;
+    lane.resumed.push(event);
+    lane.decoding = event.decoding ?? lane.decoding;
+  },
   stepped(run, event, lane) {
     if (!lane) return;
     lane.steps.push({ ...event, token: readToken(event.token) });
@@ -95,8 +118,18 @@ export const surprisal = (step) => Math.max(0, -step.raw_logprob / LN2);
 /** The shade of a surprisal, 0 to 4; the legend names the same limits. */
 export const shade = (bits) => (bits < 1 ? 0 : bits < 2.5 ? 1 : bits < 4.5 ? 2 : bits < 7 ? 3 : 4);
 
-/** Times of a lane, prefill and decode never mixed; null where not known yet. */
+const known = new WeakMap();
+
+/** Times of a lane, prefill and decode never mixed; null where not known yet. A cursor that moves changes none. */
 export function timing(run, lane) {
+  const held = known.get(lane.steps);
+  if (held && held.n === lane.steps.length && held.filled === run.prefilled) return held.times;
+  const times = timed(run, lane);
+  known.set(lane.steps, { n: lane.steps.length, filled: run.prefilled, times });
+  return times;
+}
+
+function timed(run, lane) {
   const ends = lane.steps.map((step) => step.end_seconds);
   const gaps = ends.slice(1).map((end, i) => end - ends[i]);
   const span = gaps.length ? ends.at(-1) - ends[0] : 0;

@@ -55,11 +55,20 @@ export class Shares {
   }
 }
 
+const summed = new WeakMap();
+
+/** Seconds of all steps after the first token; what was summed before is kept. */
+function decodeSeconds({ steps }) {
+  const held = summed.get(steps) ?? { n: 1, seconds: 0 };
+  for (; held.n < steps.length; held.n += 1) held.seconds += steps[held.n].end_seconds - steps[held.n].start_seconds;
+  summed.set(steps, held);
+  return held.seconds;
+}
+
 /** The prefill's share of prefill and decode together, and their sum in seconds; null until both are there. */
 export function phases(run, lane) {
   const { prefill } = timing(run, { steps: [] });
-  const seconds = (lane?.steps ?? []).slice(1).map((step) => step.end_seconds - step.start_seconds);
-  const decode = seconds.reduce((sum, each) => sum + each, 0);
+  const decode = lane ? decodeSeconds(lane) : 0;
   const total = prefill + decode;
   return prefill === null || !(decode > 0) ? { share: null, total: null } : { share: prefill / total, total };
 }

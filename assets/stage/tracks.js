@@ -1,10 +1,11 @@
-// The three tracks of the timeline as few SVG paths, whatever the number of steps.
+// Three of the tracks of the timeline as few SVG paths, whatever the number of steps.
 
 import { setAttributes, setText, shape } from "./dom.js";
 import { bytes, duration, roundUp, tick } from "./numbers.js";
 
 const LEVELS = [0, 1, 2, 3, 4];
 const PREFILL_AT_MOST = 4;
+const PROMPT_BITS = 12;
 
 /** A horizontal band of the chart with a label and values on its axis. */
 class Track {
@@ -43,7 +44,7 @@ class Track {
 
   /** Fill the bar of one column with the accent. */
   point(column) {
-    setAttributes(this.now, { d: this.shapes?.[column] ?? "" });
+    setAttributes(this.now, { d: this.shapes?.get(column) ?? "" });
   }
 
   #width(text) {
@@ -57,33 +58,47 @@ class Track {
 
 export class SurprisalTrack extends Track {
   constructor(svg, words) {
-    super(svg, words, "surprisal", 22, 112);
+    super(svg, words, "surprisal", 52, 142);
     this.bars = LEVELS.map((level) => this.path(`ft-bar-s${level}`));
     this.now = this.path("ft-bar-now");
+    this.cut = this.path("ft-bar-cut");
     this.dots = this.path("ft-dots");
     this.note = this.text("ft-track-note", "end");
+    this.unknown = this.text("ft-track-note ft-ink-prefill");
   }
 
-  draw(chart, cols) {
-    const top = Math.max(6, roundUp(Math.max(0, ...cols.map((c) => Math.max(c.bits, c.entropy)))));
+  /** `before` are the columns of the prompt, of which nothing may be known; `unknown` says so. */
+  draw(chart, cols, before, unknown) {
+    const known = before.filter((c) => c.bits !== null);
+    const highest = (some) => Math.max(0, ...some.map((c) => Math.max(c.bits, c.entropy)));
+    const top = Math.max(6, roundUp(Math.max(highest(cols), Math.min(PROMPT_BITS, highest(known)))));
     const paths = LEVELS.map(() => "");
-    let dots = "";
-    this.shapes = cols.map((c, i) => bar(chart, i, Math.min(this.y(c.bits / top), this.bottom - 1.5), this.bottom));
-    cols.forEach((c, i) => {
-      paths[c.level] += this.shapes[i];
+    let [dots, cut] = ["", ""];
+    this.shapes = new Map();
+    const add = (c, i) => {
+      if (c.bits === null) return;
+      this.shapes.set(i, bar(chart, i, Math.min(this.y(c.bits / top), this.bottom - 1.5), this.bottom));
+      paths[c.level] += this.shapes.get(i);
+      if (c.bits > top) cut += `M${chart.x(i) - 1} ${this.top + 11}l${chart.step + 2}-4v3l-${chart.step + 2} 4z`;
       dots += `M${chart.middle(i)} ${this.y(c.entropy / top)}h0`;
-    });
+    };
+    before.forEach((c, i) => add(c, i - before.length));
+    cols.forEach(add);
     this.bars.forEach((path, level) => setAttributes(path, { d: paths[level] }));
+    setAttributes(this.cut, { d: cut });
     setAttributes(this.dots, { d: dots });
     this.axis(chart, tick(top), this.words.say("timeline.bits"));
     setText(this.note, this.words.say("timeline.dots"));
     setAttributes(this.note, { x: chart.right, y: this.bottom + 15 });
+    const fits = chart.x(0) - chart.left > 96;
+    setText(this.unknown, known.length || !fits ? "" : unknown);
+    setAttributes(this.unknown, { x: chart.left + 4, y: this.bottom - 6 });
   }
 }
 
 export class TimeTrack extends Track {
   constructor(svg, words) {
-    super(svg, words, "time", 154, 234);
+    super(svg, words, "time", 184, 264);
     this.bars = this.path("ft-bar-time");
     this.now = this.path("ft-bar-now");
     this.prefill = this.path("ft-bar-prefill");
@@ -96,24 +111,25 @@ export class TimeTrack extends Track {
     const fits = !most || !prefill || prefill <= most * PREFILL_AT_MOST;
     const top = roundUp(1000 * Math.max(most, fits ? prefill ?? 0 : most * 2)) / 1000;
     const apart = prefill !== null;
-    this.shapes = cols.map((c, i) => c.seconds === null || (apart && !i) ? "" : bar(chart, i, this.y(c.seconds / top), this.bottom));
-    setAttributes(this.bars, { d: this.shapes.join("") });
+    this.shapes = new Map(cols.map((c, i) => [i, c.seconds === null || (apart && !i) ? "" : bar(chart, i, this.y(c.seconds / top), this.bottom)]));
+    setAttributes(this.bars, { d: [...this.shapes.values()].join("") });
     const y = this.y((prefill ?? 0) / top);
-    setAttributes(this.prefill, { d: prefill ? bar(chart, 0, y, this.bottom, 4) : "" });
-    const x = chart.x(0) - 1;
-    const wide = Math.max(4, chart.step) + 2;
-    setAttributes(this.cut, { d: prefill && !fits ? `M${x} ${y + 9}l${wide}-4v4l-${wide} 4z` : "" });
+    const wide = Math.max(4, chart.x(0) - chart.left - 1);
+    setAttributes(this.prefill, { d: prefill ? `M${chart.left} ${this.bottom}V${y}h${wide}V${this.bottom}z` : "" });
+    const x = chart.left - 1;
+    setAttributes(this.cut, { d: prefill && !fits ? `M${x} ${y + 9}l${wide + 2}-4v4l-${wide + 2} 4z` : "" });
     this.axis(chart, tick(top * 1000), this.words.say("timeline.ms"));
     const key = fits ? "timeline.prefill" : "timeline.prefill_cut";
     setText(this.note, prefill ? this.words.say(key, { time: duration(prefill) }) : "");
-    const place = chart.narrow ? [Math.max(chart.x(0) + 1, this.named + 14), this.top - 11] : [chart.x(0) + 1, this.top - 6];
+    const place = chart.narrow ? [Math.max(chart.left + 1, this.named + 14), this.top - 11] : [chart.left + 1, this.top - 6];
     setAttributes(this.note, { x: place[0], y: place[1] });
   }
 }
 
 export class MemoryTrack extends Track {
   constructor(svg, words) {
-    super(svg, words, "memory", 276, 386);
+    super(svg, words, "memory", 306, 416);
+    this.wrote = this.path("ft-area-prefill");
     this.area = this.path("ft-area-memory");
     this.line = this.path("ft-line-memory");
     this.jump = this.path("ft-line-prefill");
@@ -131,11 +147,14 @@ export class MemoryTrack extends Track {
     const first = cols[0]?.used ?? null;
     setAttributes(this.line, { d: line });
     setAttributes(this.area, { d: line ? `${line}V${this.bottom}H${chart.x(0)}z` : "" });
-    setAttributes(this.jump, { d: first === null ? "" : `M${chart.x(0) + 1.5} ${this.bottom}V${this.y(first / limit)}` });
+    const block = first === null ? "" : `M${chart.left + 1} ${this.bottom}V${this.y(first / limit)}H${chart.x(0)}`;
+    setAttributes(this.wrote, { d: block && `${block}V${this.bottom}z` });
+    setAttributes(this.jump, { d: block });
     const [value, unit] = bytes(limit).split(" ");
     this.axis(chart, value, unit);
-    setText(this.note, first === null ? "" : this.words.many("timeline.wrote", prompt.n, prompt.text));
-    setAttributes(this.note, { x: chart.x(0) + 8, y: this.bottom - 6 });
+    const wrote = cols[0]?.predicted ? this.words.say("timeline.predicted") : this.words.many("timeline.wrote", prompt.n, prompt.text);
+    setText(this.note, first === null ? "" : wrote);
+    setAttributes(this.note, { x: chart.left + 8, y: this.bottom - 6 });
   }
 }
 

@@ -17,6 +17,8 @@ from playground import Decoding, Request, dump_trace, fold, load_model, race, st
 from playground.core.decoding import GREEDY
 from playground.core.race import Race, follow
 from playground.core.record import Record, runs_of
+from playground.core.run import Run, advance
+from playground.engine.inspection import prompt_read
 from playground.engine.model import LoadedModel
 
 HERE = Path(__file__).parent
@@ -67,13 +69,19 @@ REQUESTS = {
         run="recorded-loop",
     ),
 }
+READ = ("playground",)
+"""Runs whose prompt is read once more after them, for what the model expected there."""
+
 RACE = Request("What is gravity?", (replace(GREEDY, max_new_tokens=64),), top_n=1, run="recorded-race")
 
 
 def record(model: LoadedModel, name: str) -> Record:
     """The fastest of several runs, or races, of that name."""
     tries = [_race(model) if name == "race" else fold(stream(model, REQUESTS[name])) for _ in range(TRIES)]
-    return min(tries, key=_seconds)
+    fastest = min(tries, key=_seconds)
+    if name in READ and isinstance(fastest, Run):
+        advance(fastest, prompt_read(model, fastest))
+    return fastest
 
 
 def _race(model: LoadedModel) -> Race:

@@ -13,8 +13,9 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from playground.backends.hosted_race import HostedRace
-from playground.backends.hosted_run import Hosted, HostedRun
+from playground.backends.hosted_run import Hosted, HostedRun, Manner
 from playground.backends.protocol import Backend, BackendError
+from playground.core.joining import Joined
 from playground.core.request import Request
 
 __all__ = ["Hosted", "HostedRace", "HostedRun", "Runs"]
@@ -47,14 +48,19 @@ class Runs:
         self._lock = threading.RLock()
         self._janitor: threading.Thread | None = None
 
-    def start(self, session: str, backend: Backend, request: Request, label: str = "") -> HostedRun:
+    def start(
+        self, session: str, backend: Backend, request: Request, label: str = "",
+        joined: Joined | None = None, manner: Manner = "play",
+    ) -> HostedRun:  # fmt: skip
         """Begin a run of `session`, which supersedes its running one without waiting for its end.
 
-        Raises `Refused` where the backend refuses the request at once, and `BackendError` where every
+        `joined` is what it goes on from; `manner` says whether it plays, stands after its first token or holds
+        before it. Raises `Refused` where the backend refuses the request at once, and `BackendError` where every
         place is taken by a running run; then nothing is stopped.
         """
-        run = HostedRun(session, self._named(request), self._may_grow)
+        run = HostedRun(session, self._named(request), self._may_grow, joined)
         run.label = label
+        {"play": run.play, "step": run.step, "hold": run.pause}[manner]()
         run.open(backend)
         return self.admit(run)
 

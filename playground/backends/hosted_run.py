@@ -10,11 +10,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from playground.backends.protocol import Backend, BackendError
 from playground.core.control import Control
-from playground.core.events import Event, Failed, Started, Stepped
+from playground.core.events import Event, Failed, PromptRead, Started, Stepped
+from playground.core.joining import Joined
 from playground.core.race import Item
 from playground.core.record import Record
 from playground.core.refusal import Refused
@@ -23,6 +24,9 @@ from playground.core.run import Run, advance, cancellations
 
 HEARTBEAT_SECONDS = 0.4
 """A reader never waits longer for an answer, so that a closed page is noticed."""
+
+HOLD_SECONDS = 120.0
+"""How long a run stays paused; then it ends as stopped, and whoever plays it goes on from its cache."""
 
 GRACE_SECONDS = 5.0
 """How long a new run goes on before its first reader has come."""
@@ -33,6 +37,9 @@ _UNEXPECTED = "The run met an unexpected error; what it had is kept, and the log
 _TOO_LARGE = "The record of this run has reached its size limit; it is kept, and the run ends here."
 
 _log = logging.getLogger(__name__)
+
+Manner = Literal["play", "step", "hold"]
+"""How a run goes: on and on, one token and then held, or held at once."""
 
 Told = TypeVar("Told", bound=Item)
 
@@ -67,6 +74,11 @@ class Hosted(ABC, Generic[Told]):
         """What it is so far, as a trace holds it."""
 
     @property
+    def backend(self) -> Backend | None:
+        """What it was opened with; None before."""
+        return getattr(self, "_backend", None)
+
+    @property
     def done(self) -> bool:
         """Whether the stream has ended; no event will come."""
         return self._over
@@ -89,6 +101,11 @@ class Hosted(ABC, Generic[Told]):
     def stop(self) -> None:
         """No forward after the current one; returns at once."""
         self.control.stop()
+
+    def ended(self, within_seconds: float) -> bool:
+        """Wait for its end; whether it has come."""
+        with self._news:
+            return self._news.wait_for(lambda: self._over, within_seconds)
 
     def release(self) -> None:
         """Nobody will continue this run: what its backend keeps of it goes, at the latest when it ends."""
@@ -122,7 +139,8 @@ class Hosted(ABC, Generic[Told]):
             alone_seconds = 0.0 if self._readers or self._over else now - self.idle_since
             if alone_seconds >= GRACE_SECONDS:
                 self.control.pause()
-        if alone_seconds >= abandon_seconds:
+        asked_at = self.control.asked_at
+        if alone_seconds >= abandon_seconds or (asked_at is not None and now - asked_at >= HOLD_SECONDS):
             self.stop()
 
     def _drive(self) -> None:
@@ -214,11 +232,33 @@ class Hosted(ABC, Generic[Told]):
 
 
 class HostedRun(Hosted[Event]):
-    """One run. `run` is its fold so far."""
+    """One run. `run` is its fold so far; where it goes on from another one, that of both (`joined`)."""
 
-    def __init__(self, session: str, request: Request, may_grow: Callable[[Hosted[Any]], bool]) -> None:
+    def __init__(
+        self,
+        session: str,
+        request: Request,
+        may_grow: Callable[[Hosted[Any]], bool],
+        joined: Joined | None = None,
+    ) -> None:
         super().__init__(session, request, may_grow)
-        self.run = Run()
+        self.run, self.joined = Run(), joined
+        self._single = False
+
+    def pause(self) -> None:
+        """Hold it before its next forward."""
+        self._single = False
+        self.control.pause("asked")
+
+    def play(self) -> None:
+        """Let it go on."""
+        self._single = False
+        self.control.resume("asked")
+
+    def step(self) -> None:
+        """Let it choose one token more, in every lane, and hold it then."""
+        self._single = True
+        self.control.resume("asked")
 
     @property
     def events(self) -> list[Event]:
@@ -230,11 +270,23 @@ class HostedRun(Hosted[Event]):
         """The run."""
         return self.run
 
+    def note(self, event: Event) -> int:
+        """Keep one more event of a run that has ended; returns its index."""
+        with self._news:
+            self._take(event)
+            self.bytes += approximate_bytes(event)
+            return len(self.events) - 1
+
     def _opened(self, backend: Backend) -> Iterator[Event]:
         return backend.stream(self.request, self.control)
 
     def _take(self, event: Event) -> None:
-        advance(self.run, event)
+        for told in [event] if self.joined is None else self.joined.told(event):
+            advance(self.run, told)
+        if self.joined is not None and isinstance(event, Started):
+            self.bytes += sum(map(approximate_bytes, self.run.events))  # what is kept counts again
+        if self._single and isinstance(event, Stepped):
+            self.pause()
 
     def _complete(self) -> bool:
         return self.run.done
@@ -254,4 +306,6 @@ def approximate_bytes(event: Item) -> int:
     """About what the event holds in memory: most of it are its candidates and prompt tokens."""
     if isinstance(event, Stepped):
         return 900 + 400 * len(event.candidates)
+    if isinstance(event, PromptRead):
+        return 300 + sum(200 + 250 * len(read.expected) for read in event.tokens)
     return 1000 + 300 * len(event.prompt) if isinstance(event, Started) else 300

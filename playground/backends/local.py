@@ -3,23 +3,29 @@
 Knows no page, and no torch beyond what the engine does with it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from playground.backends.protocol import BackendError
 from playground.core.control import Control
 from playground.core.cost import Device, Shape
-from playground.core.events import Event
+from playground.core.decoding import Decoding
+from playground.core.events import Event, Note, PromptRead
 from playground.core.experiment import Experiment, Progressed
 from playground.core.kv import CacheSpec
 from playground.core.race import Item
 from playground.core.request import ModelFacts, Request
+from playground.core.run import Run
 from playground.core.scoring import Scoring
 from playground.core.tokens import Token
+from playground.core.waterfall import StepWaterfall
+from playground.core.what_if import RunWhatIf, StepWhatIf, TextOdds
+from playground.engine.continuation import encode_continuation
 from playground.engine.costing import cost_shape
 from playground.engine.decode import stream
 from playground.engine.errors import RequestError
 from playground.engine.experiments import EXPERIMENTS
+from playground.engine.inspection import prompt_read, step_waterfall
 from playground.engine.model import LoadedModel
 from playground.engine.probe import known, probe
 from playground.engine.prompts import encode_prompt
@@ -27,6 +33,7 @@ from playground.engine.race import race
 from playground.engine.room import free_bytes
 from playground.engine.score import OnProgress, score
 from playground.engine.vocabulary import Vocabulary
+from playground.engine.what_if import text_odds, what_if, what_if_run
 
 
 class LocalTokenizer:
@@ -71,9 +78,24 @@ class LocalBackend:
         except RequestError as error:
             raise BackendError(str(error)) from None
 
+    def continuation(self, before: Sequence[Token], text: str) -> tuple[tuple[Token, ...], tuple[Note, ...]]:
+        """The tokens of `text` as they are put behind the tokens `before`, and what is to be said of the seam.
+
+        Raises `BackendError` for a text that is empty or unreadable.
+        """
+        try:
+            return encode_continuation(self.model.tokenizer, self.model.vocabulary, before, text)
+        except RequestError as error:
+            raise BackendError(str(error)) from None
+
+    def kept(self) -> tuple[int, int]:
+        """Bytes of the caches that are kept to go on from, and the most that they may take."""
+        return self.model.caches.held_bytes, self.model.caches.limit_bytes
+
     def forget(self, run: str) -> None:
-        """Free the caches of `run`."""
+        """Free the caches and the kept logits of `run`."""
         self.model.caches.forget(run)
+        self.model.kept.forget(run)
 
     def score(
         self,
@@ -92,6 +114,28 @@ class LocalBackend:
             return score(self.model, request, text, top=top, control=control, progress=progress)
         except RequestError as error:
             raise BackendError(str(error)) from None
+
+    def step_waterfall(self, run: Run, lane: int, step: int, control: Control) -> StepWaterfall:
+        """What each stage made of the candidates of one step of `run`; raises `Refused`."""
+        return step_waterfall(self.model, run, lane, step, control=control)
+
+    def prompt_read(self, run: Run, control: Control) -> PromptRead:
+        """What the model expected at each place of the prompt of `run`; raises `Refused`."""
+        return prompt_read(self.model, run, control=control)
+
+    def what_if(
+        self, run: Run, lane: int, step: int, decoding: Decoding, owner: str, control: Control
+    ) -> StepWhatIf:
+        """One step of `run` under other settings and its own draw; raises `Refused`."""
+        return what_if(self.model, run, lane, step, decoding, owner=owner, control=control)
+
+    def what_if_run(self, run: Run, lane: int, decoding: Decoding, owner: str, control: Control) -> RunWhatIf:
+        """The steps of a lane that other settings would have decided otherwise; raises `Refused`."""
+        return what_if_run(self.model, run, lane, decoding, owner=owner, control=control)
+
+    def text_odds(self, run: Run, lane: int, step: int, text: str, control: Control) -> TextOdds:
+        """How probable `text` is in the place of a step; raises `Refused`."""
+        return text_odds(self.model, run, lane, step, text, control=control)
 
     def race(self, request: Request, control: Control) -> Iterator[Item]:
         """The run with and without its cache. Raises `BackendError` or `InvalidSetting` before the first item."""

@@ -3,19 +3,23 @@
 Knows no particular backend.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from playground.core.control import Control
 from playground.core.cost import Device, Shape
-from playground.core.events import Event
+from playground.core.decoding import Decoding
+from playground.core.events import Event, Note, PromptRead
 from playground.core.experiment import Experiment, Progressed
 from playground.core.kv import CacheSpec
 from playground.core.race import Item
 from playground.core.refusal import Refused
 from playground.core.request import ModelFacts, Request
+from playground.core.run import Run
 from playground.core.scoring import Scoring
 from playground.core.tokens import Token
+from playground.core.waterfall import StepWaterfall
+from playground.core.what_if import RunWhatIf, StepWhatIf, TextOdds
 
 
 class BackendError(Refused):
@@ -53,6 +57,51 @@ class Scorer(Protocol):
 
     def score(self, request: Request, text: str | None, *, top: int, control: Control) -> Scoring:
         """The tokens of `text` after the request's prompt; without one, the prompt's own."""
+        ...
+
+
+@runtime_checkable
+class Continuer(Protocol):
+    """A backend that keeps the caches of ended runs, and can put a given text behind any of their tokens."""
+
+    def continuation(self, before: Sequence[Token], text: str) -> tuple[tuple[Token, ...], tuple[Note, ...]]:
+        """The tokens of `text` as they are put behind `before`; the words before are not cut anew."""
+        ...
+
+    def kept(self) -> tuple[int, int]:
+        """Bytes of the caches that are kept, and the most that they may take."""
+        ...
+
+
+@runtime_checkable
+class Inspector(Protocol):
+    """A backend that can also be asked about the steps of a run that has ended: a model in this process."""
+
+    def step_waterfall(self, run: Run, lane: int, step: int, control: Control) -> StepWaterfall:
+        """What each stage made of the candidates of one step."""
+        ...
+
+    def prompt_read(self, run: Run, control: Control) -> PromptRead:
+        """What the model expected at each place of the run's prompt."""
+        ...
+
+
+@runtime_checkable
+class Rejudge(Protocol):
+    """A backend that can also judge the steps of an ended run again: under other settings, or for a given text."""
+
+    def what_if(
+        self, run: Run, lane: int, step: int, decoding: Decoding, owner: str, control: Control
+    ) -> StepWhatIf:
+        """One step under other settings and its own draw; what is kept for it is `owner`'s."""
+        ...
+
+    def what_if_run(self, run: Run, lane: int, decoding: Decoding, owner: str, control: Control) -> RunWhatIf:
+        """The steps of a lane that other settings would have decided otherwise."""
+        ...
+
+    def text_odds(self, run: Run, lane: int, step: int, text: str, control: Control) -> TextOdds:
+        """How probable `text` is in the place of a step."""
         ...
 
 

@@ -6,8 +6,8 @@ Pure: a run and a width in, a table out.
 from rich.table import Table
 from rich.text import Text
 
-from playground.cli.terminal import one_line, visible
 from playground.core.compare import first_divergence
+from playground.core.printable import one_line, visible
 from playground.core.run import Lane, Run
 
 NARROWEST_COLUMN = 26

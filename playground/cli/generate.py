@@ -7,9 +7,9 @@ import typer
 
 from playground.cli import options
 from playground.cli.running import (
+    chosen_backend,
     conclude,
     follow,
-    local_backend,
     notes,
     prefill_line,
     require_writable,
@@ -81,6 +81,7 @@ def generate(
     stop: Stop = None,
     top_n: options.TopN = 20,
     model: options.Model = None,
+    server: options.Server = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     offline: options.Offline = False,
@@ -102,7 +103,9 @@ def generate(
     )  # fmt: skip
     require_writable(trace)
     request = Request(prompt=read_prompt(prompt), lanes=(decoding,), chat=chat, system=system, top_n=top_n)
-    run = follow(local_backend(model, device, dtype, offline), request, silent if as_json else _Writer())
+    run = follow(
+        chosen_backend(server, model, device, dtype, offline), request, silent if as_json else _Writer()
+    )
     if run.lanes:
         _report(run, as_json)
     if as_json:

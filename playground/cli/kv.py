@@ -8,9 +8,10 @@ from rich.table import Table
 
 from playground import catalog
 from playground.cli import options
-from playground.cli.terminal import one_line, output, say, whisper, write_json, write_table
+from playground.cli.terminal import output, say, whisper, write_json, write_table
 from playground.core.decoding import InvalidSetting
 from playground.core.formats import FORMATS
+from playground.core.printable import one_line
 from playground.core.sizing import kv_report
 from playground.core.units import bytes_text, bytes_texts
 

@@ -12,6 +12,12 @@ Model = Annotated[
     str | None,
     typer.Option("--model", metavar="NAME", help="A Hub id, a folder or a GGUF file. Default: SmolLM2-135M."),
 ]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server", metavar="URL", help="Let a server answer: llama.cpp, vLLM, SGLang, OpenAI's API."
+    ),
+]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Fetch nothing: use what is on this machine.")]

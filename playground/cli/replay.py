@@ -9,14 +9,20 @@ from playground.cli import options
 from playground.cli.columns import lanes_table
 from playground.cli.running import conclude, notes
 from playground.cli.summary import details, model_line, sentence
-from playground.cli.terminal import output, say, visible, whisper, write_json, write_text
+from playground.cli.terminal import output, say, whisper, write_json, write_text
+from playground.cli.tree import draws_tree
 from playground.core.decoding import InvalidSetting
+from playground.core.printable import visible
 from playground.core.report import comparison, generation
 from playground.core.run import Run
 from playground.core.trace import BadTrace, load_trace
+from playground.core.tree import same_settings
 
 TraceArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A trace file, as --trace writes it.")]
 Which = Annotated[int, typer.Option("--run", help="Which run of a file that holds several; counted from 1.")]
+
+COLUMNS_LIMIT = 6
+"""More lanes of the same settings than these are shown as a tree."""
 
 
 def register(app: typer.Typer) -> None:
@@ -49,14 +55,19 @@ def _show(run: Run, as_json: bool) -> None:
         if len(run.lanes) == 1:
             write_text(run.lanes[0].text + "\n")
         else:
-            output.print(lanes_table(run, output.width))
+            output.print(draws_tree(run) if _many(run) else lanes_table(run, output.width))
     say(sentence(run, max(run.lanes, key=lambda lane: len(lane.steps))))
-    for lane in run.lanes:
+    for lane in run.lanes[:1] if _many(run) else run.lanes:
         whisper(details(run, lane))
     whisper(f"Recorded: {model_line(run)}")
     notes(run)
     if as_json:
         write_json(generation(run) if len(run.lanes) == 1 else comparison(run))
+
+
+def _many(run: Run) -> bool:
+    """Whether the lanes are many draws of one distribution, which a tree shows better than columns."""
+    return len(run.lanes) > COLUMNS_LIMIT and same_settings(run.lanes)
 
 
 def _prompt(run: Run) -> None:

@@ -39,6 +39,19 @@ def local_backend(model: str | None, device: str, dtype: str, offline: bool) -> 
         return LocalBackend(load_model(name, device=device, dtype=dtype, offline=offline, progress=report))
 
 
+def chosen_backend(server: str | None, model: str | None, device: str, dtype: str, offline: bool) -> Any:
+    """The model behind `server` where one is given, else the one of this machine; raises `Refused`.
+
+    The key of a server is read from the environment, since a command line is seen by everybody.
+    """
+    if server is None:
+        return local_backend(model, device, dtype, offline)
+    from playground import settings
+    from playground.backends.remote.backend import connect
+
+    return connect(server, settings.from_environment().server_key, model)
+
+
 def local_tokenizer(model: str | None, offline: bool) -> "LocalTokenizer":
     """The model's tokenizer, loaded without the model."""
     with progress_line() as report:

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from playground.cli import options
 from playground.cli.generate import Prompt, read_prompt
-from playground.cli.running import local_backend
+from playground.cli.running import chosen_backend
 from playground.cli.terminal import console, say, whisper, write_json, write_table
 from playground.cli.tokens import piece
 from playground.core.control import Control
@@ -36,6 +36,7 @@ def score(
     system: options.System = None,
     top: Top = 5,
     model: options.Model = None,
+    server: options.Server = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     offline: options.Offline = False,
@@ -46,7 +47,7 @@ def score(
     The text is appended to the prompt as it is: a leading space counts.
     """
     request = Request(prompt=read_prompt(prompt), chat=chat, system=system)
-    backend = local_backend(model, device, dtype, offline)
+    backend = chosen_backend(server, model, device, dtype, offline)
     with console.status("", spinner="dots") as status:
         found = backend.score(
             request, text, top=top, control=Control(),

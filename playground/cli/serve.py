@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     model: options.Model = None,
+    server: options.Server = None,
     host: Host = None,
     port: Port = None,
     device: options.Device = "auto",
@@ -49,9 +50,9 @@ def serve(
     with console.status("[dim]Building the page …[/dim]"):
         from playground.ui import app
     app.serve(
-        model or ours.model, host or ours.host, port or ours.port,
+        model or (None if server else ours.model), host or ours.host, port or ours.port,
         device if device != "auto" else ours.device, dtype if dtype != "auto" else ours.dtype,
-        share, offline or ours.offline, traces,
+        share, offline or ours.offline, traces, server,
     )  # fmt: skip
 
 

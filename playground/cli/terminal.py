@@ -6,7 +6,6 @@ no model.
 
 import json
 import sys
-import unicodedata
 from collections.abc import Mapping
 from io import TextIOWrapper
 from typing import Any
@@ -15,12 +14,12 @@ import rich.console
 import rich.markup
 from rich.table import Table
 
+from playground.core.printable import one_line, visible
+
 console = rich.console.Console(stderr=True, highlight=False, soft_wrap=True)
 """For people: progress, summaries, errors."""
 
 PIPE_WIDTH = 1000
-
-_JOINERS = "\u200c\u200d"
 
 output = rich.console.Console(highlight=False)
 """For tables on stdout."""
@@ -31,16 +30,6 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def visible(text: str) -> str:
-    """`text` with control, direction and surrogate characters as escapes; line ends and tabs stay."""
-    return "".join(c if c in "\n\t" or _harmless(c) else _escaped(c) for c in text)
-
-
-def one_line(text: str) -> str:
-    """`text` as it can stand in a table: line ends and tabs as escapes too."""
-    return "".join(c if _harmless(c) else _escaped(c) for c in text)
 
 
 def write_text(text: str) -> None:
@@ -76,18 +65,3 @@ def whisper(sentence: str) -> None:
 def complain(sentence: str) -> None:
     """An error on stderr."""
     console.print(f"[red]Error:[/red] {rich.markup.escape(one_line(sentence))}")
-
-
-def _harmless(character: str) -> bool:
-    # Spaces of every script and the joiners inside emoji and Indic words print nothing that a
-    # terminal obeys; `isprintable` alone would escape them.
-    if character.isprintable() or character in _JOINERS:
-        return True
-    return unicodedata.category(character) == "Zs"
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

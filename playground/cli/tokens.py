@@ -8,8 +8,9 @@ from rich.table import Table
 
 from playground.cli import options
 from playground.cli.generate import read_prompt
-from playground.cli.running import local_tokenizer
-from playground.cli.terminal import one_line, say, write_json, write_table
+from playground.cli.running import chosen_backend, local_tokenizer
+from playground.cli.terminal import say, write_json, write_table
+from playground.core.printable import one_line
 from playground.core.tokens import Token
 
 Words = Annotated[str, typer.Argument(metavar="TEXT", help="The text, or - to read it from stdin.")]
@@ -26,12 +27,18 @@ def tokens(
     chat: InChat = False,
     system: options.System = None,
     model: options.Model = None,
+    server: options.Server = None,
     offline: options.Offline = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Cut a text into tokens."""
     text = read_prompt(text)
-    found, own = local_tokenizer(model, offline).tokenize(text, chat=chat, system=system)
+    source = (
+        local_tokenizer(model, offline)
+        if server is None
+        else chosen_backend(server, model, "auto", "auto", offline)
+    )
+    found, own = source.tokenize(text, chat=chat, system=system)
     if as_json:
         write_json({"tokens": [asdict(token) for token in found]})
         return

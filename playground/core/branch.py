@@ -20,9 +20,10 @@ class NoSuchStep(Refused, IndexError):
 def continued(run: Run, step: int | None = None, lane: int = 0, forced: int | None = None) -> Request:
     """Go on with one lane of `run` as it stood before it chose its token number `step` (0-based).
 
-    None goes on from its end. The id `forced` is put in the place of the token chosen there. Settings
-    and seed are the lane's; its draws go on as if nothing had happened. Raises `NoSuchStep`, and
-    `InvalidSetting` for an id that is not in the model's vocabulary.
+    None goes on from its end. The id `forced` is put in the place of the token chosen there, as a part of the
+    prompt; ids in `Decoding.forced` are recorded as steps of the new run instead. Settings and seed are the
+    lane's; its draws go on as if nothing had happened. Raises `NoSuchStep`, and `InvalidSetting` for an id that
+    is not in the model's vocabulary.
     """
     if run.started is None or type(lane) is not int or not 0 <= lane < len(run.lanes):
         raise NoSuchStep(f"The run has no lane {repr(lane)[:60]}; nothing was changed.")
@@ -37,7 +38,7 @@ def continued(run: Run, step: int | None = None, lane: int = 0, forced: int | No
     return replace(
         run.started.request,
         prompt_ids=(*run.prompt_ids, *tail),
-        lanes=(run.lanes[lane].decoding,),
+        lanes=(replace(run.lanes[lane].decoding, forced=(), bias=(), banned=(), once=False),),
         parent=Parent(run.id, before + len(tail), lane),
         run="",
     )

@@ -7,6 +7,7 @@ is tokens:
 
     token      [id, text, bytes, special]
     candidate  [token, raw_logprob, processed_probability, removed_by]
+    expected   [token, logprob]
 
 Reading trusts nothing: every value must have the type that the record declares, numbers must lie in
 the range of their unit, keys that are not known are left out (a newer writer may add some).
@@ -18,16 +19,20 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from playground.core.race import Item
-from playground.core.tokens import Candidate, Token
+from playground.core.tokens import Candidate, Expected, Token
 
 KINDS: dict[str, type] = {kind.__name__.lower(): kind for kind in get_args(Item)}
 
-_AS_ARRAY = (Token, Candidate)
+_AS_ARRAY = (Token, Candidate, Expected)
 
 _BOUNDS = (
-    ("seconds", 0.0, 1e9), ("probability", 0.0, 1.0), ("mass", 0.0, 1.0), ("draw", 0.0, 1.0),
+    ("seconds", 0.0, 1e9), ("probability", 0.0, 1.0), ("mass", 0.0, 1.0), ("share", 0.0, 1.0),
+    ("draw", 0.0, 1.0),
     ("logprob", -1e6, 0.0), ("bits", 0.0, 1e6), ("logsumexp", -1e6, 1e6),
 )  # fmt: skip
+
+
+_NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
 class Malformed(ValueError):
@@ -41,6 +46,12 @@ class UnknownKind(Malformed):
 def encode(event: Item) -> dict[str, Any]:
     """`event` as an object of JSON values."""
     return {"event": type(event).__name__.lower(), **_plain(event)}
+
+
+def encode_token(token: Token) -> list[Any]:
+    """`token` as events carry it."""
+    found: list[Any] = _plain(token)
+    return found
 
 
 def decode(data: object) -> Item:
@@ -134,15 +145,17 @@ def _literal(choices: tuple[Any, ...], data: Any, place: str) -> Any:
 def _tuple(arguments: tuple[Any, ...], data: Any, place: str) -> Any:
     if not isinstance(data, list):
         raise Malformed(f"{place} must be an array")
-    if arguments[-1] is not Ellipsis and len(data) != len(arguments):
+    if arguments[-1] is Ellipsis:
+        return tuple(_value(arguments[0], item, place) for item in data)
+    if len(data) != len(arguments):
         raise Malformed(f"{place} must have {len(arguments)} values")
-    return tuple(_value(arguments[0], item, place) for item in data)
+    return tuple(_value(kind, item, place) for kind, item in zip(arguments, data, strict=True))
 
 
 def _scalar(kind: Any, data: Any, place: str) -> Any:
     whole_for_real = kind is float and type(data) is int
     if type(data) is not kind and not whole_for_real:
-        raise Malformed(f"{place} must be {kind.__name__}")
+        raise Malformed(f"{place} must be {_NAMES[kind]}")
     if kind not in (int, float):
         return data
     low, high = bounds(kind, place.rpartition(".")[2])

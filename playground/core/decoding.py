@@ -19,6 +19,8 @@ RUNNABLE_STRATEGIES: tuple[Strategy, ...] = ("greedy", "sample")
 """What the engine can run today; traces may hold the others."""
 
 MAX_NEW_TOKENS_LIMIT = 100_000
+IDS_LIMIT = 1000
+"""Tokens that settings may force, ban or favour."""
 
 
 class InvalidSetting(Refused, ValueError):
@@ -34,7 +36,9 @@ class Decoding:
     Temperature 0 is greedy. `top_k` above the vocabulary keeps everything. `order` is that of the
     stages and names at least those that are on; the rest do nothing wherever they stand. `seed` None
     means that the engine draws one and reports it. `max_new_tokens` counts chosen tokens, the stop
-    token included.
+    token included. The first tokens are the ids `forced`, whatever the settings make of them. `bias` adds to
+    the logits of some ids, `banned` ids are never chosen; where `once`, both act on the first token alone that
+    is not forced.
     """
 
     strategy: Strategy = "sample"
@@ -52,19 +56,31 @@ class Decoding:
     length_penalty: float = 1.0
     name: str = ""
     order: tuple[str, ...] = stages.STAGE_ORDER
+    forced: tuple[int, ...] = ()
+    bias: tuple[tuple[int, float], ...] = ()
+    banned: tuple[int, ...] = ()
+    once: bool = False
 
     @property
     def greedy(self) -> bool:
         """Whether the most probable token is taken without a draw."""
         return self.strategy == "greedy" or (self.strategy == "sample" and self.temperature == 0)
 
+    def at(self, step: int) -> "Decoding":
+        """The settings of token number `step` (0-based): what acts `once` is over after the first free one."""
+        over = self.once and step > len(self.forced)
+        return replace(self, bias=(), banned=(), once=False) if over else self
+
     def active_stages(self) -> tuple[stages.Stage, ...]:
         """The stages that do anything under these settings, in the order they are applied.
 
-        One that is on and not in `order`, which `validated` refuses, comes last.
+        One that is on and not in `order` comes last; `validated` refuses that of all but `bias` and `ban`, which
+        older orders do not name.
         """
         on: dict[stages.Stage, bool] = {
+            "bias": bool(self.bias),
             "repetition_penalty": self.repetition_penalty != 1,
+            "ban": bool(self.banned),
             "temperature": not self.greedy and self.temperature != 1,
             "top_k": not self.greedy and self.top_k > 0,
             "top_p": not self.greedy and self.top_p < 1,
@@ -92,6 +108,7 @@ def validated(decoding: Decoding) -> Decoding:
         require_whole("seed", decoding.seed, 0, SEED_LIMIT - 1)
     _require_stops(decoding.stop)
     _require_order(decoding)
+    _require_ids(decoding)
     if not isinstance(decoding.name, str) or len(decoding.name) > 200:
         raise InvalidSetting("The name of a lane must be text of at most 200 characters.")
     return decoding
@@ -144,7 +161,9 @@ def spec_parts(spec: str) -> list[str]:
 
 def as_settings(decoding: Decoding) -> dict[str, Any]:
     """Every setting by name, as JSON carries it."""
-    return asdict(decoding) | {"stop": list(decoding.stop), "order": list(decoding.order)}
+    lists = ("stop", "order", "forced", "banned")
+    settings = asdict(decoding) | {name: list(getattr(decoding, name)) for name in lists}
+    return settings | {"bias": [list(pair) for pair in decoding.bias]}
 
 
 def describe(decoding: Decoding) -> str:
@@ -160,6 +179,9 @@ def describe(decoding: Decoding) -> str:
     if decoding.repetition_penalty != 1:
         scope = " on the answer" if decoding.penalty_scope == "output" else ""
         words.append(f"penalty {decoding.repetition_penalty:g}{scope}")
+    words += [f"{len(decoding.forced)} forced"] * bool(decoding.forced)
+    words += [f"{len(decoding.banned)} banned"] * bool(decoding.banned)
+    words += [f"{len(decoding.bias)} favoured"] * bool(decoding.bias)
     acting = decoding.active_stages()
     if acting != replace(decoding, order=stages.STAGE_ORDER).active_stages():
         words.append("order " + " > ".join(_SHORT.get(stage, stage.replace("_", "-")) for stage in acting))
@@ -193,6 +215,16 @@ def _require_stops(stop: object) -> None:
         raise InvalidSetting("A stop string must be text of at least one character.")
     if len(stop) > 16 or any(len(text) > 1000 for text in stop):
         raise InvalidSetting("At most 16 stop strings of at most 1,000 characters are allowed.")
+
+
+def _require_ids(decoding: Decoding) -> None:
+    ids = (*decoding.forced, *decoding.banned, *(id for id, _ in decoding.bias))
+    if len(ids) > IDS_LIMIT:
+        raise InvalidSetting(f"Settings name at most {IDS_LIMIT:,} tokens to force, ban or favour.")
+    for id in ids:
+        require_whole("a token id", id, 0, 2**31 - 1)
+    for _, by in decoding.bias:
+        _require_number("a bias", by, -100, 100, "in logits")
 
 
 def _require_order(decoding: Decoding) -> None:

@@ -11,9 +11,11 @@ Stepped (lane 0), ..., Finished (lane 1), ..., Finished (lane 0).
 from dataclasses import dataclass
 from typing import Literal
 
+from playground.core.decoding import Decoding
 from playground.core.request import ModelFacts, Request
-from playground.core.tokens import Candidate, Token
+from playground.core.tokens import Candidate, Expected, Token
 
+Distribution = Literal["raw", "after_temperature", "processed"]
 Origin = Literal["argmax", "drawn", "forced", "draft", "beam"]
 FinishReason = Literal["stop_token", "stop_string", "max_new_tokens", "context_limit", "cancelled", "error"]
 
@@ -85,6 +87,28 @@ class Prefilled:
 
 
 @dataclass(frozen=True, slots=True)
+class Resumed:
+    """From here on the run goes on from its own token number `step`, or from that of the run `parent`.
+
+    The steps before were made under the settings before, `decoding` are those after. `tokens_reused` were
+    taken from the cache that was kept, `tokens_computed` read again; `saved_seconds` is an estimate: the
+    reused ones at the rate of the first prefill.
+    """
+
+    run: str
+    lane: int
+    step: int
+    decoding: Decoding
+    tokens_computed: int
+    tokens_reused: int
+    start_seconds: float
+    end_seconds: float
+    parent: str = ""
+    saved_seconds: float | None = None
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StageRecord:
     """One stage at one step: how many candidates it left, and the mass that is left.
 
@@ -113,6 +137,11 @@ class Stepped:
     tokens, as theory has it; `kv_reasons` of the model say why a live cache may hold less or more. The
     token itself enters the cache at the next step. `held_characters` is the length of the
     text's end that may yet become a stop string and is not shown so far.
+
+    Behind a server: `distribution` is what it calls a logprob, which stands in the raw fields; `inexact` names the
+    fields that its few candidates do not determine (`raw_rank` and `raw_entropy_bits` are then at least so much,
+    the others approximate); `logsumexp` is None, and `server_kv_share` is the share of the server's whole cache
+    that all its users held, at most a second or so ago, where it tells.
     """
 
     run: str
@@ -127,7 +156,7 @@ class Stepped:
     draw: float | None
     origin: Origin
     candidates: tuple[Candidate, ...]
-    logsumexp: float
+    logsumexp: float | None
     raw_entropy_bits: float
     processed_entropy_bits: float
     kept_count: int
@@ -144,6 +173,9 @@ class Stepped:
     held_characters: int = 0
     kv_predicted_bytes: int | None = None
     kv_state_bytes: int | None = None
+    distribution: Distribution = "raw"
+    inexact: tuple[str, ...] = ()
+    server_kv_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,4 +250,33 @@ class Failed:
     seconds: float
 
 
-Event = Started | Prefilling | Prefilled | Stepped | Drafted | BeamStep | Finished | Failed
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One token of a prompt under the model's raw distribution at its place, and what was expected there.
+
+    `rank` counts from 1, ties by id. `logprob` is None where the token was impossible. Everything is None, and
+    nothing was expected, for the first token: nothing comes before it.
+    """
+
+    rank: int | None = None
+    logprob: float | None = None
+    entropy_bits: float | None = None
+    expected: tuple[Expected, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRead:
+    """What the model thought of each token of the prompt; asked for after the run, by a reading of its own.
+
+    `tokens` are in the order of `Started.prompt`; `seconds` is the time of that reading.
+    """
+
+    run: str
+    tokens: tuple[Read, ...]
+    seconds: float
+    lane: int | None = None
+
+
+Event = (
+    Started | Prefilling | Prefilled | Resumed | Stepped | Drafted | BeamStep | Finished | Failed | PromptRead
+)

@@ -15,6 +15,7 @@ from playground.core.metrics import measures, timing
 from playground.core.phases import phases
 from playground.core.run import Lane, Run
 from playground.core.tokens import Candidate
+from playground.core.tree import as_json, same_settings, tree
 
 
 def generation(run: Run, index: int = 0) -> dict[str, Any]:
@@ -40,7 +41,11 @@ def generation(run: Run, index: int = 0) -> dict[str, Any]:
 
 
 def comparison(run: Run) -> dict[str, Any]:
-    """All lanes as `compare --json` prints them, as `generation` does each; lane 0 is the reference."""
+    """All lanes as `compare --json` prints them, as `generation` does each; lane 0 is the reference.
+
+    Lanes that differ in their seeds alone are draws of one distribution: `draws` counts them, and `tree` holds
+    their continuations with counts.
+    """
     if run.started is None:
         return _never_began(run)
     reference = run.lanes[0].token_ids
@@ -57,7 +62,11 @@ def comparison(run: Run) -> dict[str, Any]:
         "first_divergence": lanes_first_divergence(run.lanes),
         "prefill": _object(run.prefilled) if run.prefilled else None,
         "timing": _timing(run, max(run.lanes, key=lambda lane: len(lane.steps))),
-    }
+    } | (_draws(run) if same_settings(run.lanes) else {})  # fmt: skip
+
+
+def _draws(run: Run) -> dict[str, Any]:
+    return {"draws": len(run.lanes), "tree": as_json(tree(run.lanes), len(run.lanes))}
 
 
 def kv_cache(run: Run, lane: Lane) -> dict[str, Any]:

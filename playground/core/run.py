@@ -17,6 +17,8 @@ from playground.core.events import (
     Note,
     Prefilled,
     Prefilling,
+    PromptRead,
+    Resumed,
     Started,
     Stepped,
 )
@@ -27,12 +29,26 @@ class Lane:
     """One continuation of the prompt."""
 
     index: int
-    decoding: Decoding
+    first_decoding: Decoding
+    resumed: list[Resumed] = field(default_factory=list)
     steps: list[Stepped] = field(default_factory=list)
     drafts: list[Drafted] = field(default_factory=list)
     beams: list[BeamStep] = field(default_factory=list)
     finished: Finished | None = None
     failed: Failed | None = None
+
+    @property
+    def decoding(self) -> Decoding:
+        """The settings that act now, or acted last."""
+        return self.resumed[-1].decoding if self.resumed else self.first_decoding
+
+    def decoding_at(self, step: int) -> Decoding:
+        """The settings under which token number `step` was chosen."""
+        begin, decoding = 0, self.first_decoding
+        for event in self.resumed:
+            if event.step <= step:
+                begin, decoding = event.step, event.decoding
+        return decoding.at(step - begin)
 
     @property
     def done(self) -> bool:
@@ -80,6 +96,7 @@ class Run:
     started: Started | None = None
     prefilling: Prefilling | None = None
     prefilled: Prefilled | None = None
+    prompt_read: PromptRead | None = None
     lanes: list[Lane] = field(default_factory=list)
     failed: Failed | None = None
 
@@ -96,7 +113,10 @@ class Run:
     @property
     def notes(self) -> tuple[Note, ...]:
         """What the user should know of the run, in the order in which it became known."""
-        return tuple(note for event in (self.started, self.prefilled) if event for note in event.notes)
+        again = [event for lane in self.lanes for event in lane.resumed]
+        return tuple(
+            note for event in (self.started, self.prefilled, *again) if event for note in event.notes
+        )
 
     @property
     def prompt_ids(self) -> list[int]:
@@ -117,6 +137,10 @@ def advance(run: Run, event: Event) -> Run:
             run.prefilling = event
         case Prefilled():
             run.prefilled = event
+        case PromptRead():
+            run.prompt_read = event
+        case Resumed():
+            _lane(run, event.lane).resumed.append(event)
         case Stepped():
             _lane(run, event.lane).steps.append(event)
         case Drafted():

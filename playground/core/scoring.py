@@ -11,20 +11,7 @@ from typing import Any
 
 from playground.core.events import Note
 from playground.core.request import ModelFacts
-from playground.core.tokens import Token
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """A candidate at one place, and the natural logarithm of its raw probability."""
-
-    token: Token
-    logprob: float
-
-    @property
-    def probability(self) -> float:
-        """The raw probability."""
-        return math.exp(self.logprob)
+from playground.core.tokens import Expected, Token
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from playground.core.tokens import Token
 class SoftmaxRow:
     """One candidate: its logit, the logit over the temperature, e to that, and the recorded probability.
 
-    `scaled` and `weight` are None at temperature 0, where nothing is divided: the best one is taken.
+    `scaled` and `weight` are None at temperature 0, where nothing is divided: the best one is taken. `logit` and
+    `scaled` are None where a server told no logits.
     """
 
     token: Token
-    logit: float
+    logit: float | None
     scaled: float | None
     weight: float | None
     probability: float
@@ -46,8 +47,8 @@ def softmax_table(step: Stepped, temperature: float, limit: int = 6) -> SoftmaxT
     best = found[0].raw_logprob if found else 0.0
     rows = []
     for candidate in found:
-        logit = candidate.raw_logprob + step.logsumexp
-        scaled = logit / temperature if temperature else None
+        logit = None if step.logsumexp is None else candidate.raw_logprob + step.logsumexp
+        scaled = logit / temperature if temperature and logit is not None else None
         weight = math.exp((candidate.raw_logprob - best) / temperature) if temperature else None
         rows.append(SoftmaxRow(candidate.token, logit, scaled, weight, candidate.processed_probability))
     total = 1 / rows[0].probability if rows and temperature and rows[0].probability > 0 else None

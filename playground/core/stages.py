@@ -5,19 +5,31 @@ Knows no settings and no logits.
 
 from typing import Literal, get_args
 
-Stage = Literal["repetition_penalty", "temperature", "top_k", "top_p", "min_p", "typical_p"]
+Stage = Literal["bias", "repetition_penalty", "ban", "temperature", "top_k", "top_p", "min_p", "typical_p"]
 
 STAGE_ORDER: tuple[Stage, ...] = get_args(Stage)
 """The order in which transformers' `generate` applies them."""
 
 ORDERS: dict[str, tuple[Stage, ...]] = {
     "transformers": STAGE_ORDER,
-    "llama.cpp": ("repetition_penalty", "top_k", "typical_p", "top_p", "min_p", "temperature"),
+    "llama.cpp": (
+        "bias",
+        "ban",
+        "repetition_penalty",
+        "top_k",
+        "typical_p",
+        "top_p",
+        "min_p",
+        "temperature",
+    ),
 }
 """Orders by name. llama.cpp's is the default of `common_params_sampling.samplers` in its common/common.h
 (at 001d906, https://github.com/ggml-org/llama.cpp), less the samplers that are not here."""
 
-RESHAPING: tuple[Stage, ...] = ("repetition_penalty", "temperature")
+BY_HAND: tuple[Stage, ...] = ("bias", "ban")
+"""The stages that name single tokens, and have no control of their own."""
+
+RESHAPING: tuple[Stage, ...] = ("bias", "repetition_penalty", "temperature")
 """The stages that change scores; the others are filters, which remove candidates."""
 
 
@@ -52,7 +64,8 @@ def fault(order: object) -> str | None:
 def left_out(order: tuple[str, ...], active: tuple[Stage, ...]) -> str | None:
     """The sentence for a stage that is on and has no place in `order`, or None.
 
-    Where it acts changes what is drawn, so no place is chosen for it.
+    Where it acts changes what is drawn, so no place is chosen for it; orders from before tokens could be
+    named by hand do not have those stages, which come last there.
     """
-    missing = next((stage for stage in active if stage not in order), None)
+    missing = next((stage for stage in active if stage not in (*order, *BY_HAND)), None)
     return missing and f"order must name every stage that is on, and {missing} is missing."

@@ -3,6 +3,7 @@
 Knows no tokenizer; the engine fills these in.
 """
 
+import math
 from dataclasses import dataclass
 
 
@@ -33,3 +34,16 @@ class Candidate:
     raw_logprob: float
     processed_probability: float
     removed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A candidate at one place, and the natural logarithm of its raw probability."""
+
+    token: Token
+    logprob: float
+
+    @property
+    def probability(self) -> float:
+        """The raw probability."""
+        return math.exp(self.logprob)

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from playground.core.codec import Malformed, UnknownKind, decode, encode
-from playground.core.events import Event, Finished, Started, Stepped
+from playground.core.events import Event, Finished, PromptRead, Resumed, Started, Stepped
+from playground.core.printable import one_line
 from playground.core.race import Item, Race, Raced, Ticked
 from playground.core.record import Record, items, paired, race_id, record_id, runs_of
 from playground.core.refusal import Refused
@@ -111,7 +112,7 @@ def loads_trace(text: str) -> Trace:
 def _skipped(unknown: Counter[str]) -> list[str]:
     """A sentence for each of the commonest unknown kinds: a hostile file may name a million."""
     named = unknown.most_common(KINDS_NAMED)
-    notes = [f"{count} events of unknown kind “{kind}” were skipped." for kind, count in named]
+    notes = [f"{count} events of unknown kind “{one_line(kind)}” were skipped." for kind, count in named]
     more = unknown.total() - sum(count for _, count in named)
     return notes + [f"{more} events of other kinds, also unknown, were skipped."] * (more > 0)
 
@@ -149,6 +150,13 @@ class _Reading:
         elif isinstance(event, Finished):
             if event.withheld_steps > self._steps.get(event.run, Counter())[event.lane]:
                 raise Malformed("more steps are withheld than the lane has")
+        elif isinstance(event, Resumed):
+            if event.step != self._steps.get(event.run, Counter())[event.lane]:
+                raise Malformed("a run goes on from a step that is not its last one")
+        elif isinstance(event, PromptRead):
+            if any(len(read.expected) > CANDIDATES_LIMIT for read in event.tokens):
+                raise Malformed(f"at a place at most {CANDIDATES_LIMIT:,} candidates are expected")
+            _require_short(one.token for read in event.tokens for one in read.expected)
         elif isinstance(event, Stepped):
             _require_short([event.token, *(candidate.token for candidate in event.candidates)])
             if len(event.text) > TOKEN_CHARACTERS_LIMIT:

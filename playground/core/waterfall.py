@@ -6,14 +6,16 @@ The names are those of the record of a step. Knows no tensor and no tokenizer.
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from playground.core.tokens import Token
+
 
 @dataclass(frozen=True, slots=True)
 class StageEffect:
     """What one stage did at this step.
 
-    `setting` is its value (None for greedy). `kept_share` is what it kept of its own input's
-    probability, `kept_mass` what is left of all in the end, the product of the shares so far.
-    `removed_count` is out of the `kept_count` of the stage before. `inert` tells that the chain run
+    `setting` is its value (None where it has no single one, as greedy and a ban). `kept_share` is what it
+    kept of its own input's probability, `kept_mass` what is left of all in the end, the product of the
+    shares so far. `removed_count` is out of the `kept_count` of the stage before. `inert` tells that the chain run
     again without this stage ends with the same candidates and the same probabilities.
     """
 
@@ -62,3 +64,13 @@ class Waterfall:
     def as_json(self) -> dict[str, Any]:
         """The same as JSON values."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class StepWaterfall:
+    """A step's `waterfall`, the `tokens` of its rows by id, and the positions computed and reused for it."""
+
+    waterfall: Waterfall
+    tokens: dict[int, Token]
+    computed: int
+    reused: int

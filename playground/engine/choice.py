@@ -52,36 +52,47 @@ class Choice:
 class Chosen:
     """A choice before it is read: its trail, the distribution it came from, and the id on the device.
 
-    Greedy draws from no distribution.
+    Greedy draws from no distribution. A `forced` id stands in the place of the one that was chosen.
     """
 
     trail: "_Trail"
     scores: torch.Tensor
     id: torch.Tensor
     survivors: Survivors | None
+    forced: int | None = None
 
     def processed(self) -> torch.Tensor:
         """The scores (vocabulary,) after every stage, removed candidates at -inf."""
         return self.scores if self.survivors is not None else only(self.scores, self.id)
 
 
-def choose(raw: RawRow, ids: torch.Tensor, stages: tuple[SamplingStage, ...], draw: float | None) -> Chosen:
-    """Choose after `ids` (positions,); `draw` None takes the most probable token."""
-    trail = _Trail(raw)
+def choose(
+    raw: RawRow,
+    ids: torch.Tensor,
+    stages: tuple[SamplingStage, ...],
+    draw: float | None,
+    forced: int | None = None,
+) -> Chosen:
+    """Choose after `ids` (positions,); `draw` None takes the most probable token.
+
+    An id that is `forced` is recorded as the settings see it, however improbable they make it.
+    """
+    trail = _Trail(raw, forced)
     scores = raw.logits
     for stage, scores in walk(raw.logits, ids, stages):
         trail.note(stage.name, scores, stage.filters)
     if draw is None:
-        return Chosen(trail, scores, scores.argmax() if stages else raw.top[0], None)
+        return Chosen(trail, scores, scores.argmax() if stages else raw.top[0], None, forced)
     survivors = survive(scores, trail.count, trail.kept)
-    return Chosen(trail, scores, pick(survivors, draw), survivors)
+    return Chosen(trail, scores, pick(survivors, draw), survivors, forced)
 
 
 class _Trail:
     """What each stage left: how many candidates, their mass, and the scores of the top ones."""
 
-    def __init__(self, raw: RawRow) -> None:
+    def __init__(self, raw: RawRow, forced: int | None = None) -> None:
         self.raw = raw
+        self.watched = raw.top if forced is None else torch.cat([raw.top, raw.top.new_tensor([forced])])
         self.names: list[str] = []
         self.counts: list[int] = []
         self.masses: list[torch.Tensor | None] = []
@@ -110,7 +121,7 @@ class _Trail:
         self.kept = (scores > -torch.inf).nonzero()[:, 0]
         share = self._weights[self.kept].sum()
         self._mass = share if self._before is None else self._before * share
-        self._add(name, len(self.kept), scores[self.raw.top])
+        self._add(name, len(self.kept), scores[self.watched])
 
     def _add(self, name: str, count: int, top: torch.Tensor | None) -> None:
         self.names.append(name)
@@ -139,40 +150,51 @@ def read(chosen: Sequence[Chosen]) -> list[Choice]:
 def _parts(chosen: Chosen) -> dict[str, torch.Tensor]:
     """What is not on the host yet, one-dimensional. Joined they are fp32 at least, exact for ids up to 2^24."""
     raw, trail, survivors = chosen.trail.raw, chosen.trail, chosen.survivors
-    if survivors is None and not trail.names:
+    if survivors is None and not trail.names and chosen.forced is None:
         return {}
     id = chosen.id[None]
     parts = {"id": id, "logit": raw.logits[id]}
+    if chosen.forced is not None:
+        parts |= {
+            "forced": raw.logits[chosen.forced][None],
+            "forced score": chosen.scores[chosen.forced][None],
+        }
     parts |= {f"mass {i}": mass[None] for i, mass in enumerate(trail.masses) if mass is not None}
     parts |= {f"top {i}": top for i, top in enumerate(trail.tops) if top is not None}
     if survivors is not None:
         parts |= {"score": chosen.scores[id], "best": survivors.best[None], "log_z": survivors.log_z[None]}
         parts["entropy"] = survivors.entropy()[None]
         if not trail.tops or trail.tops[-1] is None:
-            parts["top"] = chosen.scores[raw.top]
+            parts["top"] = chosen.scores[trail.watched]
     return parts
 
 
 def _choice(chosen: Chosen, host: dict[str, list[float]]) -> Choice:
+    """The record; what greedy took, or the draw would have, stays known beside a forced id."""
     trail, raw = chosen.trail, chosen.trail.raw
-    id, logit = (int(host["id"][0]), host["logit"][0]) if host else (raw.ids[0], raw.top_logits[0])
-    logprob = _logprob(raw, logit)
-    greedy = chosen.survivors is None
+    taken, logit = (int(host["id"][0]), host["logit"][0]) if host else (raw.ids[0], raw.top_logits[0])
+    id, greedy = chosen.forced, chosen.survivors is None
     stages = _stages(trail, host)
     if greedy:
-        stages = (*stages, StageRecord("greedy", 1, _short(math.exp(logprob))))
+        stages = (*stages, StageRecord("greedy", 1, _short(math.exp(_logprob(raw, logit)))))
+    if id is None:
+        id, processed = taken, 1.0 if greedy else _processed(host, host["score"][0])
+    else:
+        logit = host["forced"][0]
+        processed = float(id == taken) if greedy else _processed(host, host["forced score"][0])
+    logprob = _logprob(raw, logit)
     return Choice(
         id=id,
         raw_rank=_rank(raw, id),
         raw_logprob=logprob,
-        processed_probability=1.0 if greedy else _processed(host, host["score"][0]),
+        processed_probability=processed,
         logsumexp=_short(raw.logsumexp),
         raw_entropy_bits=_short(raw.entropy / _NAT_BITS),
         processed_entropy_bits=0.0 if greedy else _short(max(0.0, host["entropy"][0] / _NAT_BITS)),
         kept_count=1 if greedy else trail.count,
         kept_mass=stages[-1].kept_mass if stages else 1.0,
         stages=stages,
-        candidates=_candidates(chosen, host, id, logprob),
+        candidates=_candidates(chosen, host, taken, (id, logprob, processed)),
     )
 
 
@@ -184,34 +206,38 @@ def _stages(trail: _Trail, host: dict[str, list[float]]) -> tuple[StageRecord, .
     )
 
 
-def _candidates(chosen: Chosen, host: dict[str, list[float]], id: int, logprob: float) -> Candidates:
-    """The top candidates that are possible at all, and the chosen one where it is not among them."""
-    raw, removed_by = chosen.trail.raw, _removed_by(chosen, host, id)
+def _candidates(
+    chosen: Chosen, host: dict[str, list[float]], taken: int, own: tuple[int, float, float]
+) -> Candidates:
+    """The top candidates that are possible at all, and the recorded one where it is not among them.
+
+    `taken` is what the settings chose; `own` the id, raw log-probability and processed probability on record.
+    """
+    raw, removed_by = chosen.trail.raw, _removed_by(chosen, host, taken)
     shown = [i for i in range(min(raw.shown, len(raw.ids))) if raw.top_logits[i] > -math.inf]
     ids = [raw.ids[i] for i in shown]
     if chosen.survivors is None:
-        processed = [float(other == id) for other in ids]
+        processed = [float(other == taken) for other in ids]
     else:
         scores = host["top"] if "top" in host else host[f"top {len(chosen.trail.tops) - 1}"]
         processed = [_processed(host, scores[i]) for i in shown]
     found = Candidates(
         ids, [_logprob(raw, raw.top_logits[i]) for i in shown], processed, [removed_by[i] for i in shown]
     )
-    if id not in ids:
-        found.ids.append(id)
-        found.raw_logprobs.append(logprob)
-        found.processed_probabilities.append(
-            1.0 if chosen.survivors is None else _processed(host, host["score"][0])
-        )
-        found.removed_by.append(None)
+    if own[0] not in ids:
+        found.ids.append(own[0])
+        found.raw_logprobs.append(own[1])
+        found.processed_probabilities.append(own[2])
+        found.removed_by.append(removed_by[-1] if chosen.forced is not None else None)
     return found
 
 
-def _removed_by(chosen: Chosen, host: dict[str, list[float]], id: int) -> list[str | None]:
-    """For each of the top, the first stage after which it was gone."""
+def _removed_by(chosen: Chosen, host: dict[str, list[float]], taken: int) -> list[str | None]:
+    """For each of the top, and the forced one behind them, the first stage after which it was gone."""
     raw, trail = chosen.trail.raw, chosen.trail
     left: str | None = "greedy" if chosen.survivors is None else None
-    removed = [None if other == id else left for other in raw.ids]
+    watched = raw.ids if chosen.forced is None else [*raw.ids, chosen.forced]
+    removed = [None if other == taken else left for other in watched]
     for i in reversed(range(len(trail.names))):
         if trail.tops[i] is not None:
             for place, score in enumerate(host[f"top {i}"]):

@@ -240,12 +240,13 @@ class _Loop:
         assert logits is not None
         rows, draws = raw_rows(logits, self.request.top_n), [self._draw(lane) for lane in lanes]
         chosen = [
-            choose(row, self._ids_for_stages(lane), lane.stages, draw)
+            choose(row, self._ids_for_stages(lane), lane.next_stages(), draw, lane.forced)
             for row, lane, draw in zip(rows, lanes, draws, strict=True)
         ]
         if self.callbacks:
             self.live.processed = torch.stack([one.processed() for one in chosen])
-        return list(zip(read(chosen), draws, strict=True))
+        used = [None if lane.forced is not None else draw for lane, draw in zip(lanes, draws, strict=True)]
+        return list(zip(read(chosen), used, strict=True))
 
     def _draw(self, lane: LiveLane) -> float | None:
         """The uniform number of the lane's next step; None takes the most probable token."""

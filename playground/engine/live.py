@@ -22,6 +22,7 @@ class LiveLane:
     index: int
     decoding: Decoding
     stages: tuple[SamplingStage, ...]
+    later_stages: tuple[SamplingStage, ...]
     text: TextStream
     stops: StopStrings
     ids: list[int] = field(default_factory=list)
@@ -31,6 +32,15 @@ class LiveLane:
     def steps(self) -> int:
         """Tokens chosen so far."""
         return len(self.ids)
+
+    @property
+    def forced(self) -> int | None:
+        """The id that the next step takes, whatever its settings make of it."""
+        return self.decoding.forced[self.steps] if self.steps < len(self.decoding.forced) else None
+
+    def next_stages(self) -> tuple[SamplingStage, ...]:
+        """What acts on the next step's logits."""
+        return self.stages if self.steps <= len(self.decoding.forced) else self.later_stages
 
 
 def open_lane(
@@ -42,10 +52,13 @@ def open_lane(
     first_step: int = 0,
 ) -> LiveLane:
     """A lane that has chosen nothing yet; the last `first_step` of the ids are earlier runs' output."""
+    prompt_tokens = len(prompt_ids) - first_step
+    stages = build(decoding, prompt_tokens)
     return LiveLane(
         index,
         decoding,
-        build(decoding, len(prompt_ids) - first_step),
+        stages,
+        build(decoding.at(len(decoding.forced) + 1), prompt_tokens) if decoding.once else stages,
         TextStream(tokenizer, vocabulary, prompt_ids),
         StopStrings(decoding.stop),
     )

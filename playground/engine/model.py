@@ -10,6 +10,7 @@ from playground.core.decoding import Decoding
 from playground.core.kv import CacheSpec
 from playground.core.request import ModelFacts
 from playground.engine.cache import forward
+from playground.engine.kept import KeptLogits
 from playground.engine.lean import LeanStep
 from playground.engine.store import CacheStore
 from playground.engine.turns import Turns
@@ -37,6 +38,7 @@ class LoadedModel:
     lean_step: LeanStep | None = None
     turns: Turns = field(default_factory=Turns)
     caches: CacheStore = field(default_factory=CacheStore)
+    kept: KeptLogits = field(default_factory=KeptLogits)
     vocabulary: Vocabulary = field(init=False)
     warm: bool = False
 

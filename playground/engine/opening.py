@@ -6,7 +6,7 @@ Knows no loop.
 import secrets
 from dataclasses import replace
 
-from playground.core.decoding import Decoding, InvalidSetting, validated
+from playground.core.decoding import Decoding, InvalidSetting, require_whole, validated
 from playground.core.draws import fresh_seed
 from playground.core.request import LANES_LIMIT, Request
 from playground.engine.errors import RequestError
@@ -27,6 +27,8 @@ def open_run(model: LoadedModel, request: Request) -> tuple[Request, Prompt]:
     if not isinstance(request.top_n, int) or not 0 <= request.top_n <= TOP_N_LIMIT:
         raise InvalidSetting(f"top_n must be a whole number from 0 to {TOP_N_LIMIT}, not {request.top_n!r}.")
     lanes = tuple(_seeded(validated(lane)) for lane in request.lanes)
+    for lane in lanes:
+        _require_ids(lane, model.facts.vocabulary)
     prompt = encode_prompt(model.tokenizer, model.vocabulary, request)
     _require_parent(request, len(prompt.tokens))
     context = model.facts.context
@@ -46,6 +48,13 @@ def _require_parent(request: Request, prompt_tokens: int) -> None:
         raise RequestError(
             f"A run can be continued from step 0 to {prompt_tokens:,}, which is all of its text, not {parent.step!r}."
         )
+
+
+def _require_ids(decoding: Decoding, vocabulary: int) -> None:
+    for id in (*decoding.forced, *decoding.banned, *(id for id, _ in decoding.bias)):
+        require_whole("a token id of this model", id, 0, vocabulary - 1)
+    if len(set(decoding.banned)) >= vocabulary:
+        raise RequestError("Every token is banned, so nothing could be chosen; ban fewer.")
 
 
 def _seeded(decoding: Decoding) -> Decoding:

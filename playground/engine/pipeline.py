@@ -13,6 +13,8 @@ import torch
 from transformers.generation.logits_process import (
     MinPLogitsWarper,
     RepetitionPenaltyLogitsProcessor,
+    SequenceBiasLogitsProcessor,
+    SuppressTokensLogitsProcessor,
     TemperatureLogitsWarper,
     TopKLogitsWarper,
 )  # fmt: skip
@@ -48,6 +50,8 @@ def build(decoding: Decoding, prompt_tokens: int) -> tuple[SamplingStage, ...]:
             float(decoding.repetition_penalty),
             prompt_ignore_length=prompt_tokens if decoding.penalty_scope == "output" else None,
         ),
+        "bias": lambda: SequenceBiasLogitsProcessor({(id,): float(by) for id, by in decoding.bias}),
+        "ban": lambda: SuppressTokensLogitsProcessor(list(decoding.banned)),
         "temperature": lambda: TemperatureLogitsWarper(max(float(decoding.temperature), _COLDEST)),
         "top_k": lambda: TopKLogitsWarper(decoding.top_k),
         "top_p": lambda: TopP(decoding.top_p),

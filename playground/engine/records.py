@@ -1,6 +1,6 @@
 """From what the loop holds to the events it yields. Knows no forward and no consumer."""
 
-from playground.core.events import Finished, FinishReason, LayerKv, Note, Started, Stepped
+from playground.core.events import Finished, FinishReason, LayerKv, Note, Origin, Started, Stepped
 from playground.core.request import Request
 from playground.core.tokens import Candidate
 from playground.engine.cache import Measured
@@ -55,7 +55,7 @@ def stepped(
     `positions` are those computed and reused for this step.
     """
     assert request.prompt_ids is not None
-    step = lane.steps
+    step, origin = lane.steps, _origin(lane, draw)
     text = lane.text.add(choice.id)
     lane.ids.append(choice.id)
     lane.pieces.append(text)
@@ -65,7 +65,7 @@ def stepped(
         token=model.vocabulary.token(choice.id), text=text,
         raw_rank=choice.raw_rank, raw_logprob=choice.raw_logprob,
         processed_probability=choice.processed_probability,
-        draw=draw, origin="argmax" if draw is None else "drawn",
+        draw=draw, origin=origin,
         candidates=_candidates(model, choice.candidates),
         logsumexp=choice.logsumexp, raw_entropy_bits=choice.raw_entropy_bits,
         processed_entropy_bits=choice.processed_entropy_bits,
@@ -78,6 +78,12 @@ def stepped(
         kv_state_bytes=_share(kv.state_bytes, rows),
         held_characters=lane.stops.held(lane.text.text, len(text)),
     )  # fmt: skip
+
+
+def _origin(lane: LiveLane, draw: float | None) -> Origin:
+    if lane.forced is not None:
+        return "forced"
+    return "argmax" if draw is None else "drawn"
 
 
 def finished(

@@ -18,8 +18,8 @@ from playground.core.control import Control
 from playground.core.events import Note
 from playground.core.refusal import Refused
 from playground.core.request import Request
-from playground.core.scoring import Expected, Scored, Scoring
-from playground.core.tokens import Token
+from playground.core.scoring import Scored, Scoring
+from playground.core.tokens import Expected, Token
 from playground.engine.cache import forward_all, new_cache
 from playground.engine.clock import Clock
 from playground.engine.continuation import encode_continuation

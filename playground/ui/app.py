@@ -28,6 +28,7 @@ from playground.ui.session import read_tab
 from playground.ui.shelf import Shelf
 from playground.ui.streaming import Service
 from playground.ui.tab_compare import compare_tab
+from playground.ui.tab_connect import Allowed, connect_tab
 from playground.ui.tab_kv import kv_tab
 from playground.ui.tab_learn import learn_tab
 from playground.ui.tab_playground import PRIVATE, WHO, playground_tab
@@ -46,12 +47,13 @@ PORTS_TRIED = 100
 
 def build(
     models: Models, runs: Runs | None = None, traces: Path | None = None, offer: Offer = no_offer,
-    saved: Path | None = None,
+    saved: Path | None = None, allowed: Allowed | None = None,
 ) -> gr.Blocks:  # fmt: skip
     """The page over `models`; `traces` is the folder of recorded runs shown before the first one.
 
     `offer` names a model that knows Chinese, where there is one to be had. Every run is written into the
-    folder `saved`, where one is given and `runs` is not.
+    folder `saved`, where one is given and `runs` is not. `allowed` says which servers a visitor may connect to:
+    without it any from a page that nobody else reaches, and none elsewhere.
     """
     words = Words()
     archive = Archive(saved) if saved is not None else None
@@ -74,12 +76,17 @@ def build(
             with words.make(gr.Tab, {"label": "page.tab_traces"}, id="traces") as tab:
                 shelf = Shelf(service, folder, archive)
                 traces_list = traces_tab(words, shelf, playground, compare, kv, tabs)
+            with words.make(gr.Tab, {"label": "page.tab_connect"}, id="connect"):
+                connect = connect_tab(
+                    words, service, who, playground, allowed or (lambda root: models.open_names)
+                )
         watch_pages(demo, playground.stage.ready, service.runs.leave)
         wire_to_compare(playground, compare, tabs)
         wire_links(models, playground, compare, tabs)
         _languages(words, language, playground.stage, who)
         kv.follow(language.click, who)
         traces_list.follow(tab.select, language.click, who)
+        connect.follow(language.click, who)
         _offering(service, language, playground, who)
     demo.queue(max_size=QUEUE_LIMIT, default_concurrency_limit=8, api_open=False)
     demo.first_token_models = models
@@ -108,14 +115,17 @@ def serve(
     share: bool = False,
     offline: bool = False,
     traces: Path | None = None,
+    server: str | None = None,
 ) -> None:
     """Serve the page until it is interrupted; its address is printed.
 
     `port` None is the first free one from 7860, a given one that is taken moves on likewise. Every run is
-    written into the folder `traces`, where one is given.
+    written into the folder `traces`, where one is given. With a `server` its model answers, and none is loaded
+    here.
     """
-    models = local_models(model, device, dtype, offline, open_names=private(host, share))
-    demo = build(models, offer=multilingual(offline), saved=traces)
+    own = private(host, share)
+    models = server_models(server, model) if server else local_models(model, device, dtype, offline, own)
+    demo = build(models, offer=multilingual(offline), saved=traces, allowed=lambda root: own)
     launch(demo, host, free_port(host, port or 7860), share)
 
 
@@ -137,6 +147,19 @@ def local_models(
     return Models(
         _loader(device, dtype, offline), default, tuple(m.hub for m in catalog.models()), open_names
     )
+
+
+def server_models(server: str, model: str | None) -> Models:
+    """The model of the operator's server, for everybody who opens the page."""
+    from playground.backends.remote.address import read_address
+    from playground.backends.remote.backend import connect
+
+    def load(name: str, report: Report) -> Backend:
+        backend = connect(server, settings.from_environment().server_key, model)
+        print(f"{backend.facts().name} answers at {backend.address}.", flush=True)
+        return backend
+
+    return Models(load, read_address(server).shown, open_names=False)
 
 
 def _loader(device: str, dtype: str, offline: bool) -> Callable[[str, Report], Backend]:

@@ -14,7 +14,7 @@ import gradio as gr
 from markupsafe import Markup
 
 from playground.core.decoding import Decoding, InvalidSetting, Scope
-from playground.core.stages import ORDERS, read_order, write_order
+from playground.core.stages import BY_HAND, ORDERS, read_order, write_order
 from playground.ui import presets
 from playground.ui.text import Say, Words, choices, say
 
@@ -117,7 +117,7 @@ def read_field(name: str, text: str) -> Any:
         raise InvalidSetting(f"{name} takes a number.") from None
     if not low <= number <= high:
         raise InvalidSetting(f"{name} goes from {low:g} to {high:g} in the page.")
-    return number
+    return number + 0.0  # no minus before a zero
 
 
 def controls(words: Words) -> Controls:
@@ -204,7 +204,7 @@ def _order(words: Words) -> Any:
 
 
 def _stages_line(stages: Sequence[str], speak: Say) -> str:
-    return Markup(" › ").join(speak(f"controls.{stage}") for stage in stages)
+    return Markup(" › ").join(speak(f"controls.{stage}") for stage in stages if stage not in BY_HAND)
 
 
 def _preset_chips(words: Words) -> dict[str, Any]:

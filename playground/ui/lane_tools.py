@@ -15,7 +15,7 @@ from playground.ui.saved_lanes import kept, label, one_more, restored
 from playground.ui.session import read_tab, send
 from playground.ui.streaming import Service, refusal
 from playground.ui.tab_playground import PRIVATE, model_name, read_request
-from playground.ui.text import Words
+from playground.ui.text import Words, whole
 from playground.views.copies import Comparison, as_command, as_curl, as_python
 
 KINDS = ("python", "command", "curl")
@@ -149,7 +149,7 @@ def _writing(service: Service, kind: str) -> Any:
             None if name == service.models.default else name,
         )  # fmt: skip
         text = _written(kind, asked, str(address or "")[:ADDRESS_LIMIT], *_model(service, name))
-        return [gr.update(value=text, visible=True), gr.skip()]
+        return [gr.update(value=whole(text), visible=True), gr.skip()]
 
     return write
 

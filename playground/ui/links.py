@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 import gradio as gr
 
 from playground.core.decoding import Decoding, InvalidSetting, parse_decoding, validated
+from playground.core.printable import one_line
 from playground.ui import presets
 from playground.ui.controls import FIELDS, fields_of, read_decoding, read_field
 from playground.ui.lanes import LANES
@@ -113,7 +114,7 @@ def fill_compare(asked: Asked) -> Filled:
         except InvalidSetting:
             refused.append("links.a_run")
     if len(asked.lanes) > len(LANES):
-        refused.append("links.a_run")
+        refused.append("links.more_runs")
     specs += ["greedy"] * (2 - len(specs))
     empty = len(LANES) - len(specs)
     names = [*map(presets.preset_of, specs), *[gr.skip()] * empty]
@@ -136,7 +137,7 @@ def about_model(asked: Asked, models: Models, now: str | None, language: str) ->
     A model that is not offered here is never fetched because a link names it.
     """
     name = asked.get("model", NAME_LIMIT)
-    if not name:
+    if not name or not _title(name):
         return None, ""
     found = offered(models, name)
     if found is None:
@@ -147,7 +148,7 @@ def about_model(asked: Asked, models: Models, now: str | None, language: str) ->
         return found, say(language, "links.model_loads", name=_title(found)) if found != now else ""
     there, loaded = asked.get("revision", NAME_LIMIT), backend.facts().revision
     if there and loaded and there != loaded:
-        return found, say(language, "links.revision", there=there, here=loaded)
+        return found, say(language, "links.revision", there=one_line(there), here=one_line(loaded))
     return found, ""
 
 
@@ -175,7 +176,7 @@ def wire_links(models: Models, playground: PlaygroundTab, compare: CompareTab, t
         try:
             asked = read_link(data.get("link"))
         except BrokenLink as error:
-            return {playground.note: say(language, str(error)), compare.note: ""}
+            return dict.fromkeys(notes.values(), say(language, str(error)))
         filled = fill_playground(asked) if asked.place == "playground" else fill_compare(asked)
         picked, told = about_model(asked, models, now if isinstance(now, str) else None, language)
         return {
@@ -208,4 +209,5 @@ def _mode(asked: Asked) -> tuple[str, list[str]]:
 
 
 def _title(name: str) -> str:
-    return name.replace("\\", "/").rpartition("/")[2]
+    """The last part of a name that may be a path, with what would turn the sentence about as escapes."""
+    return one_line(name.replace("\\", "/").rstrip("/").rpartition("/")[2])

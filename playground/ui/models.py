@@ -6,7 +6,9 @@ which is handed in.
 """
 
 import logging
+import secrets
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -22,6 +24,9 @@ Loader = Callable[[str, Report], Backend]
 KEPT_MODELS = 2
 POLL_SECONDS = 0.25
 WAITING_LIMIT = 4
+CONNECTIONS_LIMIT = 64
+REMOTE = "remote:"
+"""Before the unguessable name of a connection that a visitor made: whoever knows the name may use it."""
 
 _log = logging.getLogger(__name__)
 
@@ -53,6 +58,21 @@ class Models:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="loading")
         self._lock = threading.Lock()
         self._places: dict[str, _Place] = {}
+        self._connected: OrderedDict[str, Backend] = OrderedDict()
+
+    def connect(self, backend: Backend) -> str:
+        """Take a visitor's own backend under a name that nobody else can guess; the oldest go."""
+        name = REMOTE + secrets.token_urlsafe(16)
+        with self._lock:
+            self._connected[name] = backend
+            while len(self._connected) > CONNECTIONS_LIMIT:
+                self._connected.popitem(last=False)
+        return name
+
+    def disconnect(self, name: str) -> None:
+        """Let a connection go; a run that has it goes on."""
+        with self._lock:
+            self._connected.pop(name, None)
 
     def begin(self, name: str | None = None) -> None:
         """Start loading, in the background, unless it is there or on its way."""
@@ -63,6 +83,8 @@ class Models:
 
         Raises `CannotLoad` or `BackendError` with one sentence.
         """
+        if (name or "").startswith(REMOTE):
+            return self._connection(name or "")
         place = self._place(name or self.default)
         while not place.future.done():
             yield place.latest[-1] if place.latest else None
@@ -71,6 +93,8 @@ class Models:
 
     def loaded(self, name: str | None = None) -> Backend | None:
         """The backend, if it is there already."""
+        if name is not None and name.startswith(REMOTE):
+            return self._connected.get(name)
         place = self._places.get(name or self.default)
         if place is None or not place.future.done() or place.failed:
             return None
@@ -82,6 +106,13 @@ class Models:
             names = list(self._places)
         backends = (self.loaded(name) for name in names)
         return next((backend for backend in backends if backend and backend.facts() == facts), None)
+
+    def _connection(self, name: str) -> Backend:
+        with self._lock:
+            found = self._connected.get(name)
+        if found is None:
+            raise BackendError("The connection to that server has ended; connect again under Connect.")
+        return found
 
     def _place(self, name: str) -> _Place:
         if name not in self.offered and not self.open_names:

@@ -13,6 +13,9 @@ from playground.ui.text import LANGUAGES, sections
 SECTION = "sentences"
 CHARACTERS_LIMIT = 1000
 
+_SHAPES = {"place": r"[\w.]+"}
+"""Of the parts that are filled in: the place in a record is a name, whatever else is any text."""
+
 
 def translated(sentence: str, language: str) -> str:
     """`sentence` in `language`, the parts that were filled in kept."""
@@ -33,5 +36,8 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def _pattern(text: str) -> re.Pattern[str]:
     parts = re.split(r"\{(\w+)\}", text)
-    built = [f"(?P<{part}>.+?)" if i % 2 else re.escape(part) for i, part in enumerate(parts)]
+    built = [
+        f"(?P<{part}>{_SHAPES.get(part, '.+?')})" if i % 2 else re.escape(part)
+        for i, part in enumerate(parts)
+    ]
     return re.compile("".join(built), re.DOTALL)

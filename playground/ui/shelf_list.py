@@ -6,12 +6,13 @@ All words are in the language of the tab. Knows no component.
 import re
 from typing import Any
 
+from playground.core.printable import one_line
 from playground.core.units import bytes_text
 from playground.ui.archive import Saved
 from playground.ui.session import Tab
 from playground.ui.shelf import BROUGHT_BYTES, Shelf, Shelved, records_of
 from playground.ui.text import sections
-from playground.views.entries import TITLE_CHARACTERS, entry
+from playground.views.entries import BETWEEN, TITLE_CHARACTERS, entry
 from playground.views.files import WRITERS
 
 KINDS = tuple(WRITERS)
@@ -77,9 +78,10 @@ def _card(one: Shelved, language: str) -> dict[str, Any]:
 
 def _saved(one: Saved, language: str) -> dict[str, Any]:
     text = sections(language)["traces"]
-    key, title = f"saved:{one.name}", " ".join(one.prompt.split())[:TITLE_CHARACTERS] or text["untitled"]
+    key = f"saved:{one.name}"
+    title = one_line(" ".join(one.prompt.split())[:TITLE_CHARACTERS]) or text["untitled"]
     return {
-        "title": title, "lesson": "", "facts": f"{one.name[:80]} · {bytes_text(one.bytes)}",
+        "title": title, "lesson": "", "facts": f"{one_line(one.name[:80])}{BETWEEN}{bytes_text(one.bytes)}",
         "pill": text["pill_saved"],
         "tools": [_tool(text, act, key, title) for act in ("open", *KINDS)],
     }  # fmt: skip

@@ -12,11 +12,15 @@ from itertools import count
 from typing import Any
 
 from playground.backends.hosted import Hosted, HostedRace, HostedRun, Runs
+from playground.backends.hosted_run import Manner
 from playground.backends.protocol import Backend
 from playground.core.decoding import Decoding, InvalidSetting
 from playground.core.events import Failed
+from playground.core.joining import Joined
 from playground.core.refusal import Refused
 from playground.core.request import Request
+from playground.core.run import Run
+from playground.ui.branches import steering_packet
 from playground.ui.models import Models, Progress
 from playground.ui.offer import Offer, no_offer
 from playground.ui.sentences import translated
@@ -24,6 +28,7 @@ from playground.ui.session import Tab, send
 from playground.ui.text import say
 from playground.ui.verdicts import verdict_packet
 from playground.views.packets import (
+    LANES_IN_FULL,
     Packet,
     error_packet,
     events_packet,
@@ -45,6 +50,8 @@ class Service:
     models: Models
     runs: Runs
     offer: Offer = no_offer
+    recorded: Run | None = None
+    """The run that everybody sees first, and may ask about."""
     _wishes: "OrderedDict[str, tuple[int, int]]" = field(default_factory=OrderedDict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -77,10 +84,15 @@ class Service:
             if self.wish(tab.key(place), tab.wish):
                 self.runs.stop(tab.key(place))
 
-    def begin(self, key: str, number: int, backend: Backend, request: Request) -> HostedRun | None:
+    def begin(
+        self, key: str, number: int, backend: Backend, request: Request,
+        joined: Joined | None = None, manner: Manner = "play",
+    ) -> HostedRun | None:  # fmt: skip
         """Start the run that was wished for; None where the session has another wish by now."""
         with self._lock:
-            return self.runs.start(key, backend, request) if self.stands(key, number) else None
+            if not self.stands(key, number):
+                return None
+            return self.runs.start(key, backend, request, joined=joined, manner=manner)
 
     def begin_race(self, key: str, number: int, backend: Backend, request: Request) -> HostedRace | None:
         """As `begin`, for a race; it is opened before the lock is held."""
@@ -88,11 +100,14 @@ class Service:
         with self._lock:
             return self.runs.admit(race) if self.stands(key, number) else None
 
-    def generate(self, tab: Tab, place: str, model: str | None, request: Request) -> Iterator[str]:
+    def generate(
+        self, tab: Tab, place: str, model: str | None, request: Request, manner: Manner = "play"
+    ) -> Iterator[str]:
         """Make `request` with `model` and send the run as it grows; an error is a sentence."""
         return self._made(
-            tab, place, model, lambda key, wish, backend: self.begin(key, wish, backend, request)
-        )
+            tab, place, model,
+            lambda key, wish, backend: self.begin(key, wish, backend, request, manner=manner),
+        )  # fmt: skip
 
     def race(self, tab: Tab, place: str, model: str | None, request: Request) -> Iterator[str]:
         """Make `request` with the KV cache and without it, and send both as they grow."""
@@ -120,17 +135,26 @@ class Service:
 
         A run that was refused before it started is a sentence only: the page keeps what it shows.
         """
-        packet = send({})
+        packet, steering = send({}), Packet()
         for at, events in run.follow(first):
             if self.runs.latest(run.session) is not run:
                 return
             if at == 0 and events and isinstance(events[0], Failed):
                 yield send(refusal(events[0].message, tab))
                 return
-            if events:
-                packet = send(told(run, at, events))
+            now = self._steering(tab, run)
+            if events or now != steering:
+                packet = send((told(run, at, events) if events else {}) | (now if now != steering else {}))
+            steering = now
             yield packet  # the same one again is a heartbeat that costs the page nothing
+        if (now := self._steering(tab, run)) != steering and self.runs.latest(run.session) is run:
+            yield send(now)
         yield from self._judge(run)
+
+    def _steering(self, tab: Tab, run: Hosted[Any]) -> Packet:
+        return (
+            steering_packet(self.models, self.runs, run, tab.language) if isinstance(run, HostedRun) else {}
+        )
 
     def _judge(self, run: Hosted[Any]) -> Iterator[str]:
         """What decode waited for, once the run has ended; the first one takes a measurement of the device."""
@@ -162,8 +186,11 @@ class Service:
 
 def told(run: Hosted[Any], first: int, events: Sequence[Any]) -> Packet:
     """Events of a run or a race from `first` on, as its stage takes them."""
-    packet = race_packet if isinstance(run, HostedRace) else events_packet
-    return packet(run.id, first, events) | {"label": run.label and "opened"}
+    label = {"label": run.label and "opened"}
+    if isinstance(run, HostedRace):
+        return race_packet(run.id, first, events) | label
+    brief = len(run.request.lanes) > LANES_IN_FULL
+    return events_packet(run.id, first, events, brief=brief) | label
 
 
 def refusal(message: object, tab: Tab) -> Packet:

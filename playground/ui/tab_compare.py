@@ -9,14 +9,18 @@ from typing import Any
 
 import gradio as gr
 
+from playground.core.decoding import Decoding
 from playground.core.refusal import Refused
 from playground.core.run import Run
 from playground.ui import presets
+from playground.ui.compare_fields import fields_of_run
+from playground.ui.draws import Draws
 from playground.ui.lane_tools import LaneTools, Rows
 from playground.ui.lanes import LANES, SUGGESTED, lane_choices, read_lanes, spec_of
 from playground.ui.link_control import copying, note
 from playground.ui.session import read_tab, send
 from playground.ui.stage import stage
+from playground.ui.steering import steered
 from playground.ui.streaming import Service, refusal, suggests
 from playground.ui.tab_playground import (
     AGAIN,
@@ -27,6 +31,7 @@ from playground.ui.tab_playground import (
     first_sight,
     missing,
     model_name,
+    own_run,
     read_request,
     resumed,
 )
@@ -84,6 +89,7 @@ def compare_tab(words: Words, service: Service, who: Any, model: Any, recorded: 
             system = gr.Textbox(visible=False)
             rows, duplicates, removes = _lanes(words)
             tools = LaneTools(words)
+            draws = Draws(words)
             with gr.Row(elem_classes=["go"]):
                 add = words.make(gr.Button, {"value": "compare.add"}, elem_id="add-lane")
                 inputs = dict(model=model, prompt=prompt, mode=mode, system=system, max_new_tokens=count)
@@ -96,10 +102,12 @@ def compare_tab(words: Words, service: Service, who: Any, model: Any, recorded: 
         live = stage("compare", "stage-compare")
     _adding(rows, add, duplicates, removes)
     _choosing(service, rows, model, live, who)
-    tools.wire(service, rows, [model, prompt, mode, system, count], live, who)
+    asked = [model, prompt, mode, system, count]
+    tools.wire(service, rows, asked, live, who)
+    draws.wire(service, rows, asked, live, who, PLACE)
     go.click(
         _generate(service),
-        [model, prompt, mode, system, count, *rows.inputs, who],
+        [*asked, *rows.inputs, who],
         live,
         js=WHO,
         **LIVE,
@@ -108,7 +116,10 @@ def compare_tab(words: Words, service: Service, who: Any, model: Any, recorded: 
     first = live.ready(_first_sight(service, recorded), None, live, queue=False, **PRIVATE)
     first.then(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
     live.gap(_missing(service), None, live, queue=False, **PRIVATE)
-    return CompareTab(live, prompt, mode, count, system, rows.specs, rows.names, rows.shown, rows.rows, told)
+    live.steer(_steer(service), None, live, **LIVE)
+    made = CompareTab(live, prompt, mode, count, system, rows.specs, rows.names, rows.shown, rows.rows, told)
+    live.ready(_as_asked(service, len(made.fields())), None, made.fields(), queue=False, **PRIVATE)
+    return made
 
 
 def _lanes(words: Words) -> tuple[Rows, list[Any], list[Any]]:
@@ -177,21 +188,27 @@ def _choosing(service: Service, rows: Rows, model: Any, live: Any, who: Any) -> 
     """A preset fills the settings; the model's own are those that its authors ship, where they do."""
 
     def fill(chosen: Any, model: Any, asked_by: Any) -> list[Any]:
-        if chosen in presets.lanes():
+        if isinstance(chosen, str) and chosen in presets.lanes():
             return [spec_of(presets.lanes()[chosen]), gr.skip()]
         if chosen != SUGGESTED:
             return [gr.skip(), gr.skip()]
-        name, tab = model_name(model) or service.models.default, read_tab(asked_by)
-        found = suggests(service.models.loaded(name))
+        found = suggestion(service, model)
         if found is None:
-            return [gr.skip(), send(error_packet(say(tab.language, "compare.no_suggestion")))]
-        return [spec_of(found), gr.skip()]
+            language = read_tab(asked_by).language
+            return [gr.skip(), send(error_packet(say(language, "compare.no_suggestion")))]
+        return [found, gr.skip()]
 
     for name, spec in zip(rows.names, rows.specs, strict=True):
         name.input(
             fill, [name, model, who], [spec, live],
             js="(chosen, model) => [chosen, model, window.firstToken.who()]", **PRIVATE,
         )  # fmt: skip
+
+
+def suggestion(service: Service, model: object) -> str | None:
+    """The settings that the authors of the model ship, as a spec; None where they ship none."""
+    found = suggests(service.models.loaded(model_name(model) or service.models.default))
+    return None if found is None else spec_of(found)
 
 
 def _generate(service: Service) -> Callable[..., Iterator[str]]:
@@ -217,11 +234,33 @@ def _resume(service: Service) -> Callable[..., Iterator[str]]:
     return resume
 
 
+def _steer(service: Service) -> Callable[..., Iterator[str]]:
+    """Pause, step, play and pace act on all lanes; what needs settings is for a single lane alone."""
+
+    def steer(event: gr.EventData) -> Iterator[str]:
+        run = own_run(service, PLACE, event._data)
+        yield from steered(service, PLACE, run, event._data, Decoding)
+
+    return steer
+
+
 def _first_sight(service: Service, recorded: Run | None) -> Callable[..., Any]:
     def show(event: gr.EventData) -> Any:
         return first_sight(service, PLACE, event._data, recorded)
 
     return show
+
+
+def _as_asked(service: Service, fields: int) -> Callable[..., list[Any]]:
+    """After a reload the fields say again what the run on the page was asked with, unless a link fills them."""
+
+    def fill(event: gr.EventData) -> list[Any]:
+        run = own_run(service, PLACE, event._data)
+        linked = isinstance(event._data, dict) and event._data.get("linked") is True
+        found = None if run is None or linked else fields_of_run(run.request)
+        return [gr.skip()] * fields if found is None else found
+
+    return fill
 
 
 def _missing(service: Service) -> Callable[..., str]:

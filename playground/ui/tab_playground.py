@@ -11,22 +11,27 @@ from typing import Any
 import gradio as gr
 
 from playground.backends.hosted import HostedRun
+from playground.backends.hosted_run import Manner
 from playground.core.decoding import Decoding
 from playground.core.refusal import Refused
 from playground.core.request import Request
 from playground.core.run import Run
 from playground.ui import presets
+from playground.ui.asking import answered
 from playground.ui.controls import FIELDS, Controls, controls, fields_of, read_decoding
 from playground.ui.link_control import copying, note
-from playground.ui.session import read_run, read_tab, send
+from playground.ui.session import Tab, read_run, read_tab, send
 from playground.ui.stage import stage
+from playground.ui.steering import steered
 from playground.ui.streaming import Service, refusal, suggests
 from playground.ui.text import Words, choices, whole
 from playground.views.packets import events_packet, recorded_packet
 
 PLACE = "run"
 MODES = ("chat", "raw")
-PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden", "show_progress_on": []}
+"""On nothing: else gradio tells every output there ever was of each event, and with the tabs the whole page."""
+
 LIVE: dict[str, Any] = {**PRIVATE, "concurrency_limit": None, "trigger_mode": "multiple"}
 """Handlers that wait, for a model or for tokens: one visitor's wait must not be the next one's."""
 
@@ -58,6 +63,7 @@ class PlaygroundTab:
 
 def playground_tab(words: Words, service: Service, who: Any, recorded: Run | None) -> PlaygroundTab:
     """Build the tab inside the current `gr.Tab`."""
+    service.recorded = recorded
     with gr.Row(elem_id="playground", elem_classes=["columns"]):
         with gr.Column(elem_id="controls", elem_classes=["card"], min_width=0):
             told = note("link-note")
@@ -88,6 +94,8 @@ def playground_tab(words: Words, service: Service, who: Any, recorded: Run | Non
     first.then(_resume(service), who, live, js=AGAIN % PLACE, **LIVE)
     live.ready(_as_asked(service), None, [prompt, mode, system, *settings.inputs()], queue=False, **PRIVATE)
     live.gap(_missing(service), None, live, queue=False, **PRIVATE)
+    live.steer(_steer(service), asked, live, **LIVE)
+    live.ask(_asked(service), None, live, concurrency_limit=4, trigger_mode="multiple", **PRIVATE)
     _switching(service, model, offer, live, who)
     _suggesting(service, model, settings)
     return PlaygroundTab(live, model, offer, prompt, mode, system, settings, to_compare, told)
@@ -158,6 +166,31 @@ def _generate(service: Service) -> Callable[..., Iterator[str]]:
         yield from service.generate(tab, PLACE, model_name(model), request)
 
     return generate
+
+
+def _steer(service: Service) -> Callable[..., Iterator[str]]:
+    """How the run on the stage goes on; where there is none of its own, Step and Play begin one."""
+
+    def steer(event: gr.EventData, *asked: Any) -> Iterator[str]:
+        data = event._data if isinstance(event._data, dict) else {}
+        run, tab = own_run(service, PLACE, data), read_tab(data)
+        if run is None and data.get("action") in ("step", "play"):
+            yield from begun(tab, data["action"], *asked)
+        else:
+            settings = list(asked[4:])
+            yield from steered(service, PLACE, run, data, lambda: read_decoding(settings, tab.language))
+
+    def begun(
+        tab: Tab, manner: Manner, model: Any, prompt: Any, mode: Any, system: Any, *settings: Any
+    ) -> Iterator[str]:
+        try:
+            request = read_request(prompt, mode, system, (read_decoding(list(settings), tab.language),))
+        except Refused as error:
+            yield send(refusal(error, tab))
+            return
+        yield from service.generate(tab, PLACE, model_name(model), request, manner)
+
+    return steer
 
 
 def _stop(service: Service) -> Callable[..., None]:
@@ -237,6 +270,13 @@ def _missing(service: Service) -> Callable[..., str]:
         return missing(service, PLACE, event._data)
 
     return again
+
+
+def _asked(service: Service) -> Callable[..., str]:
+    def ask(event: gr.EventData) -> str:
+        return answered(service, event._data)
+
+    return ask
 
 
 def _switching(service: Service, model: Any, offer: Any, live: Any, who: Any) -> None:

@@ -12,8 +12,10 @@ import gradio as gr
 
 from playground.backends.hosted import Hosted, HostedRun
 from playground.core.decoding import InvalidSetting, validated
+from playground.core.printable import one_line
 from playground.core.refusal import Refused
 from playground.core.request import Request
+from playground.ui.compare_fields import fields_of_run
 from playground.ui.controls import fields_of
 from playground.ui.sentences import translated
 from playground.ui.session import Tab, read_tab, send
@@ -63,8 +65,8 @@ def traces_tab(
         words.make(gr.HTML, {"value": "traces.what"}, elem_classes=["note"])
         made = _shelf_html()
     stages = dict(zip(PLACES, (playground.stage, compare.stage, kv.race_stage), strict=True))
-    outputs = [made, tabs, kv.navigation, *stages.values(), *playground.fields()]
-    opener = _Opener(shelf, len(playground.fields()))
+    outputs = [made, tabs, kv.navigation, *stages.values(), *playground.fields(), *compare.fields()]
+    opener = _Opener(shelf, len(playground.fields()), len(compare.fields()))
     made.choose(opener.choose, None, outputs, **LIVE)
     made.bring(opener.bring, None, outputs, **LIVE | {"concurrency_limit": READERS_LIMIT})
     made.export(_export(shelf), None, made, **LIVE)
@@ -90,8 +92,8 @@ def _shelf_html() -> Any:
 class _Opener:
     """Handlers that put a trace on its stage: each yields a value for every output, in their order."""
 
-    def __init__(self, shelf: Shelf, fields: int) -> None:
-        self._shelf, self._fields = shelf, fields
+    def __init__(self, shelf: Shelf, fields: int, lanes: int = 0) -> None:
+        self._shelf, self._fields, self._lanes = shelf, fields, lanes
 
     def choose(self, event: gr.EventData) -> Iterator[list[Any]]:
         """Open what the page asks for by its key."""
@@ -110,7 +112,7 @@ class _Opener:
         try:
             hosted, notes = self._shelf.bring(
                 _known(tab),
-                name[:80] if isinstance(name, str) else "?",
+                one_line(name[:80]) if isinstance(name, str) else "?",
                 text if isinstance(text, str) else "",
             )
         except Refused as error:
@@ -127,7 +129,8 @@ class _Opener:
         })  # fmt: skip
         first = True
         for packet in self._shelf.service.follow(tab, hosted):
-            yield self._values(None, place, packet, _asked(hosted) if first else None, switch=first)
+            asked = fields_of_run(hosted.request) if first and place == "compare" else None
+            yield self._values(None, place, packet, _asked(hosted) if first else None, asked, switch=first)
             first = False
 
     def _refused(self, tab: Tab, error: Refused) -> list[Any]:
@@ -139,6 +142,7 @@ class _Opener:
         place: str = "",
         packet: str = "",
         asked: list[Any] | None = None,
+        lanes: list[Any] | None = None,
         switch: bool = False,
     ) -> list[Any]:
         tab = {"run": "playground", "compare": "compare", "race": "kv"}.get(place)
@@ -148,6 +152,7 @@ class _Opener:
             gr.update(selected="race") if switch and place == "race" else gr.skip(),
             *(packet if one == place else gr.skip() for one in PLACES),
             *(asked if asked is not None else [gr.skip()] * self._fields),
+            *(lanes if lanes is not None else [gr.skip()] * self._lanes),
         ]
 
 

@@ -19,12 +19,17 @@ MOUNT = "first-token"
 STYLES = (
     "tokens.css",
     "stage.css",
+    "inspector.css",
+    "whatif.css",
+    "compare.css",
     "page.css",
     "figure.css",
     "measure.css",
+    "connect.css",
     "kv.css",
     "learn.css",
     "traces.css",
+    "branches.css",
 )
 SCRIPTS = ("page.js", "figure.js")
 FONTS = ["system-ui", "Noto Sans", "Noto Sans CJK SC", "sans-serif"]

@@ -41,7 +41,8 @@ def _add(path: Path, modules: dict[Path, str], within: tuple[Path, ...]) -> None
 
 def _wrapped(path: Path, source: str, names: dict[Path, str]) -> str:
     def imported(found: re.Match[str]) -> str:
-        return f"const {{ {found[1]} }} = {names[(path.parent / found[2]).resolve()]};"
+        taken = found[1].replace(" as ", ": ")
+        return f"const {{ {taken} }} = {names[(path.parent / found[2]).resolve()]};"
 
     exports = ", ".join(_EXPORT.findall(source))
     body = _EXPORT.sub("", _IMPORT.sub(imported, source))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playground.core.decoding import Decoding, describe
+from playground.core.printable import one_line
 from playground.core.record import Record, runs_of
 from playground.core.units import seconds_text
 from playground.views.packets import layout_of
@@ -15,6 +16,9 @@ from playground.views.words import say, sections
 
 SHIPPED = ("playground", "rare", "emoji", "compare", "stop", "loop", "race")
 """The traces that come with the program, in the order in which they are read."""
+
+BETWEEN = "\u00a0· "
+"""Between facts: no line begins with the point."""
 
 TITLE_CHARACTERS = 160
 MODEL_CHARACTERS = 60
@@ -39,7 +43,7 @@ def entry(record: Record, language: str, name: str = "") -> Entry:
     """`name` is the stem of a shipped trace, whose title and lesson stand in the texts."""
     texts, prompt, told = sections(language)["traces"], _prompt(record), facts(record, language)
     if f"demo_{name}" in texts:
-        return Entry(texts[f"demo_{name}"], texts[f"lesson_{name}"], f"“{prompt}” · {told}")
+        return Entry(texts[f"demo_{name}"], texts[f"lesson_{name}"], f"“{prompt}”{BETWEEN}{told}")
     return Entry(prompt or texts["untitled"], "", told)
 
 
@@ -52,14 +56,15 @@ def facts(record: Record, language: str) -> str:
     is_race = layout_of(record) == "race"
     settings = say(language, "traces.race") if is_race else _settings(started.request.lanes, language)
     parts = [
-        f"{started.model.name.rpartition('/')[2][:MODEL_CHARACTERS]}, {started.model.dtype[:12]}",
+        one_line(f"{started.model.name.rpartition('/')[2][:MODEL_CHARACTERS]}, {started.model.dtype[:12]}"),
         settings,
         say(language, "traces.tokens_one" if tokens == 1 else "traces.tokens", n=f"{tokens:,}"),
     ]
     seconds = sum(
         max((lane.steps[-1].end_seconds for lane in run.lanes if lane.steps), default=0) for run in runs
     )
-    return " · ".join([*parts, *([seconds_text(seconds)] if seconds else [])])
+    took = seconds_text(seconds).replace(" ", "\u00a0")
+    return BETWEEN.join([*parts, *([took] if seconds else [])])
 
 
 def prompt_of(record: Record) -> str:
@@ -69,7 +74,7 @@ def prompt_of(record: Record) -> str:
 
 
 def _prompt(record: Record) -> str:
-    words = " ".join(prompt_of(record)[: 4 * TITLE_CHARACTERS].split())
+    words = one_line(" ".join(prompt_of(record)[: 4 * TITLE_CHARACTERS].split()))
     return words if len(words) <= TITLE_CHARACTERS else words[: TITLE_CHARACTERS - 1] + "…"
 
 
@@ -80,4 +85,4 @@ def _settings(lanes: Sequence[Decoding], language: str) -> str:
     if decoding.greedy:
         return say(language, "traces.greedy")
     seed = "" if decoding.seed is None else f", {say(language, 'traces.seed')} {decoding.seed}"
-    return describe(decoding)[:120] + seed
+    return one_line(describe(decoding)[:120]) + seed

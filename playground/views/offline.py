@@ -62,7 +62,22 @@ def offline_page(records: Sequence[Record], language: str = LANGUAGES[0], name: 
     texts = sections(language)["offline"]
     title = says[0][language]["title"] if says else texts["nothing"]
     body = _BODY.format(title=title, player=texts["player"], noscript=texts["noscript"])
-    return page(title, body, "offline.js", ("tokens.css", "stage.css", "offline.css"), language, data)
+    return page(
+        title,
+        body,
+        "offline.js",
+        (
+            "tokens.css",
+            "stage.css",
+            "inspector.css",
+            "whatif.css",
+            "compare.css",
+            "branches.css",
+            "offline.css",
+        ),
+        language,
+        data,
+    )
 
 
 def page(

@@ -21,9 +21,26 @@ from playground.core.run import Run
 Packet = dict[str, Any]
 
 
-def events_packet(run: str, first: int, events: Iterable[Event], *, label: str = "") -> Packet:
+LANES_IN_FULL = 7
+"""A run of more lanes is many draws: its steps are sent in brief, since 64 of them come at a time."""
+
+_DETAILS = (
+    "run", "position", "start_seconds", "logsumexp", "stages", "parent", "held_characters", "kv_tokens",
+    "kv_allocated_bytes", "kv_predicted_bytes", "kv_state_bytes", "positions_computed", "positions_reused",
+)  # fmt: skip
+"""What of a step neither the tree nor the measures are made of; a trace file has it."""
+
+
+def events_packet(
+    run: str, first: int, events: Iterable[Event], *, label: str = "", brief: bool = False
+) -> Packet:
     """Events of `run` in order; `first` is the index of the first of them in the run."""
-    return {"run": run, "first": first, "events": [encode(e) for e in events], "label": label}
+    found = [_in_brief(e) if brief and isinstance(e, Stepped) else encode(e) for e in events]
+    return {"run": run, "first": first, "events": found, "label": label}
+
+
+def _in_brief(step: Stepped) -> dict[str, Any]:
+    return {name: value for name, value in encode(step).items() if name not in _DETAILS}
 
 
 def recorded_packet(events: Sequence[Event]) -> Packet:

@@ -2,9 +2,13 @@
 
 import math
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +20,7 @@ from playground.core.request import ModelFacts, Request
 from playground.core.run import Run, fold
 from playground.core.tokens import Candidate, Token
 
+ROOT = Path(__file__).parents[2]
 BYTES_PER_TOKEN = 46_080
 RUN_STEPS = 80
 CHROMIUM_ARGUMENTS = [
@@ -214,3 +219,37 @@ def open_page(browser: Any, watched: Watched) -> Iterator[Callable[..., Any]]:
 def _is_local(url: str) -> bool:
     parts = urlsplit(url)
     return parts.scheme in ("data", "blob", "about") or parts.hostname in ("127.0.0.1", "localhost", "::1")
+
+
+class Files(SimpleHTTPRequestHandler):
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript"}
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing to say."""
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(ROOT)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/tests/browser/stage_page.html"
+    server.shutdown()
+
+
+@pytest.fixture
+def stage(browser: Any, watched: Any, address: str) -> Iterator[Callable[..., Any]]:
+    """`stage("layout=run", width, height)`: a page with an empty stage."""
+    contexts = []
+
+    def open_stage(query: str = "quiet", width: int = 1400, height: int = 900, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        watched.attach(page)
+        page.goto(f"{address}?{query}")
+        page.wait_for_function("window.firstTokenStage")
+        return page
+
+    yield open_stage
+    for context in contexts:
+        context.close()

@@ -11,11 +11,10 @@ from playground.core.compare import first_divergence
 from playground.core.metrics import measures
 from playground.core.run import Run, fold
 from playground.core.trace import load_trace
-from tests.browser.test_stage import address, lanes_run, packet, send, stage
+from tests.browser.stage_events import packet, send
+from tests.browser.test_stage import lanes_run
 
 pytestmark = pytest.mark.browser
-
-__all__ = ["address", "stage"]
 
 TRACES = Path(__file__).parents[2] / "assets" / "traces"
 
@@ -83,16 +82,21 @@ def test_another_reference_and_the_same_logits_before_the_fork(stage: Any) -> No
     assert "they part here: Run A took" in fork.inner_text()
 
 
-GROWING = """() => new Promise((done) => {
+GROWING = """() => {
   const counts = [];
-  const look = () => {
-    const cards = [...document.querySelectorAll('#stage-compare .ft-lane')];
-    counts.push(cards.map((card) => card.querySelectorAll('.ft-token').length));
-    if (cards.every((card) => card.querySelector('.ft-finish').dataset.state !== 'running')) return done(counts);
-    setTimeout(look, 30);
-  };
-  look();
-})"""
+  window.grown = new Promise((done) => {
+    const look = () => {
+      const cards = [...document.querySelectorAll('#stage-compare .ft-lane')];
+      const ours = sessionStorage.getItem('first-token.run.compare') && cards.length === 4;
+      if (ours) counts.push(cards.map((card) => card.querySelectorAll('.ft-token').length));
+      const ended = (card) => card.querySelector('.ft-finish').dataset.state !== 'running';
+      if (ours && cards.every(ended)) return done(counts);
+      setTimeout(look, 30);
+    };
+    look();
+  });
+}"""
+"""Counts tokens from before the press of the button on, so that a quick run is not missed."""
 
 
 @pytest.mark.model
@@ -105,12 +109,9 @@ def test_four_lanes_grow_together_and_are_copied_kept_and_called(on_model: Any, 
     for letter, spec in zip("ABCD", specs + specs, strict=True):
         page.get_by_role("textbox", name=f"Settings of run {letter}").fill(spec)
     page.get_by_role("spinbutton", name="At most").last.fill("20")
+    page.evaluate(GROWING)
     page.get_by_role("button", name="Generate all").click()
-    page.wait_for_function("sessionStorage.getItem('first-token.run.compare')")
-    page.wait_for_function(
-        "document.querySelectorAll('#stage-compare .ft-finish[data-state=running]').length === 4"
-    )
-    counts = page.evaluate(GROWING)
+    counts = page.evaluate("grown")
     between = {tuple(count) for count in counts if min(count) > 0 and max(count) < 20}
     assert len(between) > 2 and all(len(set(count)) == 1 for count in between)
 

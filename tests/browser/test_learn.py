@@ -303,6 +303,18 @@ def test_nine_chapters_in_two_languages_tell_the_record(open_page: Any, replayin
         page.locator("#language").click()
 
 
+OVERTAKEN = """async () => {
+  const { Material } = await import('/first-token/learn/material.js');
+  const material = new Material(), told = [];
+  const take = (run, first) => {
+    material.accept({ run, first, events: [{ event: "later", run }] });
+    told.push(material.live.id + material.events.length);
+  };
+  take("a", 0); take("a", 1); take("b", 0); take("a", 2); take("b", 1); take("a", 0);
+  return told;
+}"""
+
+
 def test_keys_progress_teaching_and_a_phone(open_page: Any, replaying: Any, reload: Any) -> None:
     page = open_page(replaying.url, viewport={"width": 390, "height": 844}, reduced_motion="reduce")
     open_learn(page)
@@ -336,6 +348,8 @@ def test_keys_progress_teaching_and_a_phone(open_page: Any, replaying: Any, relo
     page.get_by_role("tab", name="Learn").click()
     expect(page.locator(".ln-source")).to_contain_text("Your run", timeout=20_000)
     check_mask(page, fold(decode(event) for event in page.evaluate("firstTokenLearn.material.main.events")))
+    # two streams beside each other: the younger run is told, the elder one only where it begins anew
+    assert page.evaluate(OVERTAKEN) == ["a1", "a2", "b1", "b1", "b2", "a1"]
 
 
 @pytest.mark.model

@@ -82,7 +82,12 @@ def test_a_hostile_link_is_a_sentence(open_page: Any, replaying: Any) -> None:
     assert page.title() == "First Token"
     page.evaluate("location.hash = 'first-token=9&prompt=x'")
     expect(note(page)).to_contain_text("newer version")
+    page.evaluate("location.hash = 'first-token=1&prompt=' + 'a'.repeat(1_000_000)")
+    expect(note(page)).to_contain_text("cannot be read")
+    assert page.evaluate("sessionStorage.getItem('first-token.link').length") < 33_000
     assert page.locator("#prompt textarea").input_value() == script
+    page.evaluate("location.hash = 'first-token=1&model=%E2%80%AEevil'")
+    expect(note(page)).to_contain_text("made with \\u202eevil, which")
 
 
 def test_a_comparison_has_a_link_of_its_own(open_page: Any, replaying: Any) -> None:
@@ -101,6 +106,8 @@ def test_a_comparison_has_a_link_of_its_own(open_page: Any, replaying: Any) -> N
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.count("lane=") == 2
     assert "tab=compare" in copied
+    page.evaluate("location.hash = 'first-token=9&prompt=x'")
+    expect(note(page, "#compare-link-note")).to_contain_text("newer version")  # told where it is looked at
 
 
 def test_inside_a_space_the_outer_address_is_passed_on(open_page: Any, replaying: Any) -> None:

@@ -54,13 +54,13 @@ NAN, INF = float("nan"), float("inf")
         ("stop", ("a" * 1001,), "At most 16 stop strings of at most 1,000 characters are allowed."),
         ("stop", "end", "stop must be a list of stop strings, so a single one stands in a list of its own."),
         ("order", ("top_p", "heat"), "order must be transformers, llama.cpp, or of these between colons: "
-         "repetition_penalty, temperature, top_k, top_p, min_p, typical_p."),
+         "bias, repetition_penalty, ban, temperature, top_k, top_p, min_p, typical_p."),
         ("order", (), "order must be transformers, llama.cpp, or of these between colons: "
-         "repetition_penalty, temperature, top_k, top_p, min_p, typical_p."),
+         "bias, repetition_penalty, ban, temperature, top_k, top_p, min_p, typical_p."),
         ("order", None, "order must be transformers, llama.cpp, or of these between colons: "
-         "repetition_penalty, temperature, top_k, top_p, min_p, typical_p."),
+         "bias, repetition_penalty, ban, temperature, top_k, top_p, min_p, typical_p."),
         ("order", (["top_p"],), "order must be transformers, llama.cpp, or of these between colons: "
-         "repetition_penalty, temperature, top_k, top_p, min_p, typical_p."),
+         "bias, repetition_penalty, ban, temperature, top_k, top_p, min_p, typical_p."),
         ("order", ("top_p", "temperature", "top_p"),
          "order must name each stage once, and top_p stands there again."),
         ("order", ("top_p", "top_k"), "order must name every stage that is on, and temperature is missing."),

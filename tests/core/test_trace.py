@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.core.codec import KINDS, bounds, decode, encode
-from playground.core.events import Event, Finished, Started, Stepped
+from playground.core.decoding import Decoding
+from playground.core.events import Event, Finished, PromptRead, Read, Resumed, Started, Stepped
 from playground.core.race import WITH, WITHOUT, Item, Race, Ticked, result
 from playground.core.record import items
 from playground.core.run import Run, fold
+from playground.core.tokens import Expected, Token
 from playground.core.trace import BadTrace, dump_trace, dumps_trace, event_line, load_trace, loads_trace
 
 # A high surrogate right before a low one is one character in JSON; alone they survive.
@@ -39,7 +41,8 @@ def values(kind: Any, name: str = "") -> st.SearchStrategy[Any]:
     if get_origin(kind) is Literal:
         return st.sampled_from(arguments)
     if get_origin(kind) is tuple and arguments[-1] is Ellipsis:
-        return st.lists(values(arguments[0]), max_size=2).map(tuple)
+        most = 2 if arguments[0] is Decoding else 1  # more is too much to be drawn
+        return st.lists(values(arguments[0]), max_size=most).map(tuple)
     if get_origin(kind) is tuple:
         return st.tuples(*map(values, arguments))
     return _SCALARS[kind]
@@ -59,7 +62,7 @@ def runs(draw: st.DrawFn) -> Run:
         lane = event.lane if event.lane is None else event.lane % lanes
         event = replace(event, run=started.run, lane=lane)
         steps = sum(isinstance(e, Stepped) and e.lane == lane for e in events)
-        if isinstance(event, Stepped):
+        if isinstance(event, Stepped | Resumed):
             event = replace(event, step=steps)
         elif isinstance(event, Finished):
             event = replace(event, withheld_steps=event.withheld_steps % (steps + 1))
@@ -290,18 +293,18 @@ def changed(run: Run, line: int, **changes: Any) -> str:
         ({"logsumexp": float("nan")}, "stepped.logsumexp must be a number from"),
         ({"logsumexp": float("inf")}, "stepped.logsumexp must be a number from"),
         ({"logsumexp": 10**400}, "stepped.logsumexp must be a number from"),
-        ({"logsumexp": "1"}, "stepped.logsumexp must be float"),
-        ({"logsumexp": True}, "stepped.logsumexp must be float"),
-        ({"step": 1.0}, "stepped.step must be int"),
-        ({"step": True}, "stepped.step must be int"),
+        ({"logsumexp": "1"}, "stepped.logsumexp must be a number"),
+        ({"logsumexp": True}, "stepped.logsumexp must be a number"),
+        ({"step": 1.0}, "stepped.step must be a whole number"),
+        ({"step": True}, "stepped.step must be a whole number"),
         ({"origin": "luck"}, "stepped.origin must be one of"),
         ({"origin": ["drawn"]}, "stepped.origin must be one of"),
         ({"token": [1]}, "stepped.token has no text"),
         ({"token": {"id": 1, "text": ""}}, "stepped.token must be an array"),
         ({"token": [1, "a", "", False, 0]}, "stepped.token must be an array of at most 4"),
         ({"candidates": 3}, "stepped.candidates must be an array"),
-        ({"candidates": [[[1, "a"], None, 0.5]]}, "stepped.candidates.raw_logprob must be float"),
-        ({"text": None}, "stepped.text must be str"),
+        ({"candidates": [[[1, "a"], None, 0.5]]}, "stepped.candidates.raw_logprob must be a number"),
+        ({"text": None}, "stepped.text must be text"),
         ({"raw_logprob": 1000}, "stepped.raw_logprob must be a number from"),
         ({"processed_probability": 1.5}, "stepped.processed_probability must be a number from 0 to 1"),
         ({"end_seconds": 1e308}, "stepped.end_seconds must be a number from 0"),
@@ -428,3 +431,17 @@ def test_a_file_without_an_end_is_refused(monkeypatch):
     monkeypatch.setattr("playground.core.trace.BYTES_LIMIT", 5)
     with pytest.raises(BadTrace, match="zero is larger than"):
         load_trace("/dev/zero")
+
+
+def test_what_was_expected_of_a_prompt_is_read_back_and_bounded(run_of):
+    def read(count: int, text: str = " x") -> Run:
+        expected = tuple(Expected(Token(i, text), -1.5) for i in range(count))
+        return fold([*run_of([1]).events, PromptRead("r", (Read(), Read(2, None, 3.5, expected)), 0.2)])
+
+    run = read(3)
+    (again,) = loads_trace(dumps_trace([run])).runs
+    assert again == run and again.prompt_read == run.events[-1] and again.done
+    assert '"expected":[[[0," x","",false],-1.5]' in dumps_trace([run])
+    for hostile in (read(2000), read(1, "x" * 20_000)):
+        with pytest.raises(BadTrace, match="at most"):
+            loads_trace(dumps_trace([hostile]))

@@ -112,10 +112,15 @@ def test_impossible_candidates_are_no_rows_and_nan_is_refused() -> None:
 
 
 def test_it_is_plain_json() -> None:
-    found = waterfall(torch.randn(100, generator=torch.Generator().manual_seed(0)), [3, 4], ALL_ON)
+    found = waterfall(
+        torch.randn(100, generator=torch.Generator().manual_seed(0)),
+        [3, 4],
+        replace(ALL_ON, bias=((5, 1.0),), banned=(6,)),
+    )
     read = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert [stage["name"] for stage in read["stages"]] == list(STAGE_ORDER)
-    assert len(read["rows"]) >= 20 and all(len(row["logits"]) == 6 for row in read["rows"])
+    assert len(read["rows"]) >= 20 and all(len(row["logits"]) == len(STAGE_ORDER) for row in read["rows"])
+    assert [stage["setting"] for stage in read["stages"] if stage["name"] in ("bias", "ban")] == [None, None]
 
 
 @settings(max_examples=40, deadline=None)

@@ -49,6 +49,15 @@ def test_only_where_nobody_else_comes_may_a_name_be_a_path(
         assert launched[0][0].first_token_models.open_names is open_names
 
 
+def test_no_handler_of_the_page_reports_its_progress_to_gradio() -> None:
+    """Gradio tells all that ever was reported on of each event, and below the tabs that is every component."""
+    demo = app.build(app.local_models())
+    reporting = [
+        fn.api_name for fn in demo.fns.values() if fn.fn and fn.outputs and fn.show_progress_on is None
+    ]
+    assert sorted(reporting) == ["compare", "generate", "kv", "race", "score", "tokens"]
+
+
 def test_a_shared_page_is_open_to_others(launched: list[tuple[Any, ...]]) -> None:
     app.serve(share=True)
     page, host, _, share = launched[0]

@@ -114,7 +114,8 @@ def test_a_comparison_has_two_to_four_runs_whatever_is_asked(lanes: tuple[str, .
     filled = fill_compare(read_link(link(*lanes, tab="compare", max_new_tokens="many")))
     assert 2 <= sum(filled.values[4]) <= len(LANES)
     assert "controls.max_new_tokens" in filled.refused
-    assert ("links.a_run" in filled.refused) == (lanes not in ((), ("greedy",)))
+    assert ("links.a_run" in filled.refused) == ("temperature=hot" in lanes)
+    assert ("links.more_runs" in filled.refused) == (len(lanes) > len(LANES))
 
 
 def test_a_run_is_called_by_a_preset_only_if_it_is_that_preset() -> None:
@@ -169,6 +170,25 @@ def test_the_difference_of_models_is_said(asked: dict[str, str], picked: str | N
     assert found == picked
     assert (said in told) if said else told == ""
     assert len(told) < 400
+
+
+@pytest.mark.parametrize("name", ["\u202elive", "a\nb\x00\x1b[31m", "\u2066" * 90, "x/\u200f"])
+def test_a_name_that_turns_a_sentence_about_is_shown_by_its_escapes(name: str) -> None:
+    _, told = about_model(read_link(link(model=name)), SHELF, None, "zh")
+    assert told.isprintable()
+    assert "\\" in told
+
+
+@pytest.mark.parametrize("name", ["/", "\\", "///", ""])
+def test_a_name_that_is_nothing_is_not_spoken_of(name: str) -> None:
+    assert about_model(read_link(link(model=name)), SHELF, None, "en") == (None, "")
+
+
+def test_of_a_key_that_comes_twice_the_last_counts_and_a_zero_has_no_sign() -> None:
+    text = "first-token=1&temperature=9&temperature=-0&prompt=a&prompt=%zz%ff"
+    filled = fill_playground(read_link(text))
+    assert (filled.values[0], filled.refused) == ("%zz\ufffd", [])
+    assert str(read_decoding(filled.values[3:]).temperature) == "0.0"
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 import playground
+from playground.core.codec import _NAMES
 from playground.core.decoding import Decoding, InvalidSetting, parse_decoding, validated
 from playground.ui.sentences import translated
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 SHOWN = {
     "InvalidSetting", "RequestError", "BackendError", "CannotLoad", "CannotScore", "Unreachable", "UnknownShape",
-    "UnknownConfig", "UnknownAccelerator", "UnknownChoice", "CannotMeasure", "BadTrace",
+    "UnknownConfig", "UnknownAccelerator", "UnknownChoice", "CannotMeasure", "BadTrace", "ServerFault",
 }  # fmt: skip
 """Refusals that the page shows."""
 
@@ -36,6 +37,15 @@ def raised_sentences() -> Iterator[tuple[str, str]]:
                     yield f"{file.stem}:{node.lineno}", sentence
 
 
+def malformed_reasons() -> Iterator[tuple[str, str]]:
+    """Every reason that a line of a trace is refused for; “7” fills the gaps."""
+    root = Path(playground.__file__).parent / "core"
+    for file in (root / "codec.py", root / "trace.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Malformed":
+                yield f"{file.stem}:{node.lineno}", _filled(node.args[0])
+
+
 def _filled(node: ast.expr) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
@@ -45,10 +55,19 @@ def _filled(node: ast.expr) -> str:
 
 
 RAISED = dict(raised_sentences())
+REASONS = {place: reason for place, reason in malformed_reasons() if reason != "7 must be 7"}
+TYPES = [f"stepped.stages.kept must be {name}" for name in _NAMES.values()]
 
 
 def test_the_sentences_are_found() -> None:
     assert len(RAISED) > 50
+
+
+@pytest.mark.parametrize("reason", [*REASONS.values(), *TYPES, "it cannot be read"])
+def test_what_is_wrong_with_a_line_of_a_trace_is_chinese_throughout(reason: str) -> None:
+    said = translated(f"Line 3 of the trace is not valid: {reason}; nothing was loaded.", "zh")
+    assert not re.search(r"[a-z]{2,} [a-z]{2,}", said.replace("true", "").replace("false", "")), said
+    assert ("stepped.stages.kept" in said) == ("stepped" in reason)
 
 
 @pytest.mark.parametrize("place", RAISED)

@@ -81,7 +81,7 @@ def test_the_record_and_every_language_are_inside() -> None:
     assert (record["layout"], data["language"], set(data["words"])) == ("run", "zh", set(LANGUAGES))
     assert record["says"]["zh"]["title"] == sections("zh")["traces"]["demo_playground"]
     assert (
-        "SmolLM2-135M-Instruct, float32 · T 0.7, top-p 0.9, seed 5 · 43 tokens"
+        "SmolLM2-135M-Instruct, float32\u00a0· T 0.7, top-p 0.9, seed 5\u00a0· 43 tokens"
         in record["says"]["en"]["facts"]
     )
 
@@ -123,6 +123,12 @@ def test_every_script_of_the_stage_can_be_bundled() -> None:
         assert not re.search(r"^\s*(import|export)\b", code, re.MULTILINE)
 
 
+def test_a_name_may_be_taken_over_as_another(tmp_path: Path) -> None:
+    (tmp_path / "e.js").write_text('import { d as other, f } from "./d.js";\nexport const e = other + f;\n')
+    (tmp_path / "d.js").write_text("export const d = 1;\nexport const f = 2;\n")
+    assert "const { d: other, f } = m0;" in bundled(tmp_path / "e.js")
+
+
 def test_a_form_that_is_not_known_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.js").write_text('import * as b from "./b.js";\n')
     with pytest.raises(CannotBundle, match=r"a\.js"):
@@ -140,7 +146,7 @@ def test_each_shipped_trace_has_a_title_and_a_lesson(name: str, language: str) -
     said = entry(record, language, name)
     assert said.title == sections(language)["traces"][f"demo_{name}"]
     assert said.lesson
-    assert re.search(r"\d+ (tokens|个词元) · [\d.]+ m?s$", said.facts)
+    assert re.search(r"\d+ (tokens|个词元)\u00a0· [\d.]+\u00a0m?s$", said.facts)
 
 
 def test_the_shipped_ones_come_in_their_order() -> None:
@@ -153,3 +159,9 @@ def test_a_long_prompt_is_cut_and_one_of_ids_alone_has_a_name() -> None:
     assert len(entry(long, "en").title) == 160
     bare = fold([replace(started, request=replace(started.request, prompt="")), *events])
     assert entry(bare, "en").title == "A run without a prompt text"
+
+
+def test_the_file_has_the_panels_and_their_look() -> None:
+    page = offline_page([RUN])
+    assert "class Waterfall" in page and ".ft-waterfall-row" in page and "class TextTrack" in page
+    assert '"event":"promptread"' in page, "what was expected of the prompt travels with the run"
