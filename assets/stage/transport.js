@@ -89,7 +89,7 @@ export class Transport {
     const saved = last.saved_seconds ? words.say("steer.saved", { time: duration(last.saved_seconds) }) : "";
     const notes = (last.notes ?? []).map(({ key, text, detail }) =>
       (words.has(`notes.${key}`) ? words.say(`notes.${key}`, { detail }) : text)).join(" ");
-    const reused = words.say("steer.went_on", { n: count(last.step + 1), computed: count(last.tokens_computed), reused: count(last.tokens_reused) });
+    const reused = words.say("steer.went_on", { n: count(last.step + 1), computed: words.many("steer.positions", last.tokens_computed, count(last.tokens_computed)), reused: count(last.tokens_reused) });
     return `${reused}${saved} ${notes}`.trim();
   }
 }

@@ -13,7 +13,7 @@ from playground.backends.hosted import HostedRun
 from playground.backends.hosted_run import Manner
 from playground.backends.protocol import Continuer
 from playground.core.branch import continued
-from playground.core.decoding import Decoding, InvalidSetting
+from playground.core.decoding import Decoding, InvalidSetting, validated
 from playground.core.joining import Joined
 from playground.core.refusal import Refused
 from playground.core.tokens import Token
@@ -136,17 +136,21 @@ class _Wish:
         return self._from(len(self.run.run.lanes[0].steps) if self.run.run.lanes else 0, manner, {})
 
     def _from(self, step: int, manner: Manner, changes: dict[str, Any]) -> Iterator[str]:
-        """Continue the run from its token number `step` under the settings of now, with `changes`."""
-        models, tab = self.service.models, self.tab
-        number = self.service.wish(self.run.session, tab.wish)
-        self.run.stop()
-        self._require_end()
-        backend = maker(models, self.run)
+        """Continue the run from its token number `step` under the settings of now, with `changes`.
+
+        What cannot be done is refused first, so that nothing is stopped for it.
+        """
+        tab = self.tab
+        backend = maker(self.service.models, self.run)
         if backend is None:
             raise InvalidSetting(say(tab.language, "steering.no_model"))
         if len(self.run.run.lanes) != 1:
             raise InvalidSetting(say(tab.language, "steering.one_lane"))
-        request = replace(continued(self.run.run, step), lanes=(self._decoding(step, changes),))
+        lane = validated(self._decoding(step, changes))
+        number = self.service.wish(self.run.session, tab.wish)
+        self.run.stop()
+        self._require_end()
+        request = replace(continued(self.run.run, step), lanes=(lane,))
         went_on = self.service.begin(
             self.run.session, number, backend, request, Joined(self.run.run, step), manner
         )

@@ -75,7 +75,7 @@ def test_a_run_stands_steps_plays_and_goes_back(page: Page) -> None:
     play.click()
     ended(page, 24)
     assert texts(page) == whole  # the same draws again
-    expect(page.locator(".ft-transport-said")).to_contain_text("1 positions computed, 48 reused")
+    expect(page.locator(".ft-transport-said")).to_contain_text("1 position computed, 48 reused")
 
 
 def test_branches_part_where_asked_and_one_can_return(page: Page, reload: Any) -> None:
