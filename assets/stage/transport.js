@@ -53,7 +53,7 @@ export class Transport {
   /** "." steps and "," goes back; anywhere on the stage but where something is typed. */
   onKey(event) {
     if (this.node.hidden || event.ctrlKey || event.metaKey || event.altKey) return false;
-    if (event.target.closest?.("input, textarea, select")) return false;
+    if (event.target.closest?.(":is(input,textarea,select)")) return false;
     const press = { ".": this.step, ",": this.back }[event.key];
     if (!press || press.disabled || !press.isConnected) return false;
     event.preventDefault();
