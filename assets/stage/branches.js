@@ -16,6 +16,10 @@ export class Branches {
     this.list.addEventListener("keydown", (event) => this.#onKey(event));
   }
 
+  reset() {
+    this.drawn = "";
+  }
+
   paint({ run, steering }) {
     const found = steering?.branches ?? [];
     this.run = run;
@@ -24,22 +28,22 @@ export class Branches {
     if (this.node.hidden || written === this.drawn) return;
     this.drawn = written;
     const depth = new Map();
-    const rows = found.map((branch, i) => {
+    const rows = found.map((branch) => {
       depth.set(branch.run, depth.has(branch.parent) ? depth.get(branch.parent) + 1 : 0);
-      return this.#row(branch, i, Math.min(DEEPEST, depth.get(branch.run)));
+      return this.#row(branch, Math.min(DEEPEST, depth.get(branch.run)));
     });
     const at = [...this.list.children].indexOf(document.activeElement?.closest(".ft-branch"));
     this.list.replaceChildren(...rows);
     if (at >= 0) rows[Math.min(at, rows.length - 1)].querySelector("button").focus();
   }
 
-  #row(branch, i, depth) {
+  #row(branch, depth) {
     const { words } = this.scene;
     const press = button("ft-branch-go", "", () => this.scene.send("steer", { run: this.run.id, action: "show", branch: branch.run }));
     const where = branch.parent ? words.say("steer.parts", { n: count(branch.step + 1) }) : words.say("steer.root");
     const length = branch.tokens === null ? words.say("steer.growing") : words.many("steer.tokens", branch.tokens, count(branch.tokens));
     press.append(make("span", "ft-branch-where", where), setText(make("bdi", "ft-branch-text"), branch.text || "…"), make("span", "ft-branch-length", length));
-    press.tabIndex = i === 0 ? 0 : -1;
+    press.tabIndex = branch.current ? 0 : -1;
     if (branch.current) press.setAttribute("aria-current", "true");
     const row = setAttributes(box("ft-branch", press), { role: "listitem" });
     row.style.setProperty("--ft-depth", String(depth));
@@ -52,6 +56,8 @@ export class Branches {
     if (!by) return;
     event.preventDefault();
     const all = [...this.list.querySelectorAll("button")];
-    all[Math.min(all.length - 1, Math.max(0, all.indexOf(document.activeElement) + by))]?.focus();
+    const to = all[Math.min(all.length - 1, Math.max(0, all.indexOf(document.activeElement) + by))];
+    for (const one of all) one.tabIndex = one === to ? 0 : -1;
+    to?.focus();
   }
 }

@@ -67,7 +67,7 @@ export class RunLayout {
     this.reading = null;
     this.following = true;
     this.questions.reset();
-    for (const card of [...this.#cards(), this.loops]) card.reset();
+    for (const card of [...this.#cards(), this.loops, this.transport, this.branches]) card.reset();
     this.sheet.close();
     this.prove.close();
     this.herald.reset();
@@ -143,6 +143,7 @@ export class RunLayout {
 
   destroy() {
     this.questions.reset();
+    this.transport.reset();
     this.prove.destroy();
     this.timeline.destroy();
     this.memory.wall.destroy();

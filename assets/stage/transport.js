@@ -3,30 +3,37 @@
 import { box, button, make, setAttributes, setText } from "./dom.js";
 import { count, duration } from "./numbers.js";
 
+const LEAST_MS = 15;
 const SPEEDS = [null, 1, 2, 5, 10, 20];
 
 export class Transport {
   /** `lanes`: several of them, which go and stand together and cannot be wound back. */
   constructor(scene, { lanes = false } = {}) {
     const { words } = scene;
-    Object.assign(this, { scene, lanes });
+    Object.assign(this, { scene, lanes, timer: null });
     this.back = button("ft-button", words.say("steer.back"), () => this.#back());
     this.step = button("ft-button", words.say("steer.step"), () => this.#send("step"));
     this.play = button("ft-button", words.say("steer.play"), () => this.#send("play"));
     this.pause = button("ft-button", words.say("steer.pause"), () => this.#send("pause"));
+    this.replay = button("ft-button", words.say("steer.replay"), () => this.#replay());
+    this.replay.hidden = true;
     this.speed = setAttributes(make("select", "ft-select"), { "aria-label": words.say("steer.speed") });
     SPEEDS.forEach((speed) => this.speed.append(this.#option(speed)));
-    this.speed.addEventListener("change", () => this.#send("speed", { tokens_per_second: Number(this.speed.value) || null }));
+    this.speed.addEventListener("change", () => {
+      if (this.#live()) this.#send("speed", { tokens_per_second: Number(this.speed.value) || null });
+    });
     this.said = make("p", "ft-quiet ft-transport-said");
     this.said.setAttribute("aria-live", "polite");
-    this.bar = box("ft-transport-bar", ...(lanes ? [] : [this.back]), this.step, this.play, this.pause, this.speed);
+    this.bar = box("ft-transport-bar", ...(lanes ? [] : [this.back]), this.step, this.play, this.pause, this.replay, this.speed);
     setAttributes(this.bar, { role: "group", "aria-label": words.say("steer.name") });
     this.node = box("ft-transport", this.bar, this.said);
     this.node.hidden = true;
-    this.title = make("span");
   }
 
-  reset() {}
+  reset() {
+    clearTimeout(this.timer);
+    this.timer = null;
+  }
 
   paint({ run, lane, cursor, steering }) {
     Object.assign(this, { run, lane, cursor, steering: steering ?? null });
@@ -38,7 +45,9 @@ export class Transport {
     this.play.disabled = state === "playing" || !can;
     this.step.disabled = !can;
     this.pause.disabled = state !== "playing";
-    this.speed.disabled = state === "none" || state === "ended";
+    this.replay.hidden = this.lanes || !run.done || (lane?.steps.length ?? 0) < 2;
+    setText(this.replay, words.say(this.timer ? "steer.replay_stop" : "steer.replay"));
+    this.speed.disabled = this.replay.hidden && !this.#live();
     this.back.disabled = !steering?.back || !lane?.steps.length;
     const away = this.#away();
     this.back.title = this.back.disabled ? "" : words.many("steer.back_by", away, count(away));
@@ -46,7 +55,7 @@ export class Transport {
     this.play.title ||= words.say("steer.play_key");
     this.step.title ||= words.say("steer.step_key");
     const speed = String(steering?.tokens_per_second ?? "");
-    if (document.activeElement !== this.speed && this.speed.value !== speed) this.speed.value = speed;
+    if (this.#live() && document.activeElement !== this.speed && this.speed.value !== speed) this.speed.value = speed;
     setText(this.said, this.#telling(state));
   }
 
@@ -59,6 +68,33 @@ export class Transport {
     event.preventDefault();
     press.click();
     return true;
+  }
+
+  #live() {
+    return ["playing", "paused"].includes(this.steering?.state);
+  }
+
+  /** Walk the cursor over the record, from the first token, at the chosen speed or as the tokens came. */
+  #replay() {
+    if (this.timer) this.#arrived();
+    else this.#walk(0);
+  }
+
+  #walk(i) {
+    const steps = this.lane?.steps ?? [];
+    if (i >= steps.length || (i > 0 && this.cursor !== i - 1)) return this.#arrived();
+    const own = i + 1 < steps.length ? steps[i + 1].end_seconds - steps[i].end_seconds : 0;
+    const pace = Number(this.speed.value);
+    this.timer = setTimeout(() => this.#walk(i + 1), Math.max(LEAST_MS, 1000 * (pace ? 1 / pace : own)));
+    this.cursor = i;
+    this.scene.move(i, {});
+    return null;
+  }
+
+  #arrived() {
+    this.reset();
+    this.scene.move(this.cursor, {});
+    return null;
   }
 
   #option(speed) {

@@ -5,7 +5,7 @@ the comparison, the export and the tests all read the result. Knows no backend a
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from playground.core.decoding import Decoding
 from playground.core.events import (
@@ -43,12 +43,13 @@ class Lane:
         return self.resumed[-1].decoding if self.resumed else self.first_decoding
 
     def decoding_at(self, step: int) -> Decoding:
-        """The settings under which token number `step` was chosen."""
+        """The settings under which token number `step` was chosen, whether they held once or for long."""
         begin, decoding = 0, self.first_decoding
         for event in self.resumed:
             if event.step <= step:
                 begin, decoding = event.step, event.decoding
-        return decoding.at(step - begin)
+        now = decoding.at(step - begin)
+        return replace(now, once=False) if now.once else now
 
     @property
     def done(self) -> bool:

@@ -41,7 +41,7 @@ def step_waterfall(
     at = run.lanes[lane]
     ids = [*run.prompt_ids, *at.token_ids[:step]]
     found = logits_after(model, ids, run=run.id, control=control)
-    shown = waterfall(found.logits, ids, at.decoding.at(step), prompt_tokens=own_prompt_tokens(run))
+    shown = waterfall(found.logits, ids, at.decoding_at(step), prompt_tokens=own_prompt_tokens(run))
     tokens = {row.id: model.vocabulary.token(row.id) for row in shown.rows}
     return StepWaterfall(shown, tokens, found.computed, found.reused)
 

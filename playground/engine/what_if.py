@@ -147,16 +147,17 @@ def text_odds(
     The ids before it are taken as they are, never encoded again. Raises as `what_if`, and `CannotInspect`
     for a text that is empty, too long or not readable.
     """
-    decoding = run.lanes[lane].decoding if 0 <= lane < len(run.lanes) else Decoding()
-    asked = _asked(model, run, lane, step, decoding, "")
+    asked = _asked(model, run, lane, step, Decoding(), "")
+    own = run.lanes[lane]
     before = asked.ids[: asked.first_place() + step + 1]
     tokens, notes = _cut(model, before, text)
     ids, found = [*before, *(token.id for token in tokens)], list[TokenOdds]()
 
     def look(place: int, raw: torch.Tensor) -> None:
         i = place - len(before) + 1
+        decoding = own.decoding_at(step + i)
         looked = [*asked.looked(step, decoding), *ids[len(before) : place + 1]]
-        found.append(_odds(raw, tokens[i], looked, decoding.at(step + i)))
+        found.append(_odds(raw, tokens[i], looked, decoding))
 
     clock = Clock(model.device)
     positions = rescore(model, ids[:-1], len(before) - 1, look, run=run.id, control=control)
@@ -218,9 +219,9 @@ def _other(asked: _Asked, step: int, choice: Choice, raw: torch.Tensor | None) -
     if choice.id == recorded or (not asked.decoding.greedy and asked.draw(step, asked.decoding) is None):
         return []
     if raw is not None:
-        own: int | None = asked.full(raw, step, at.decoding, 1).id
+        own: int | None = asked.full(raw, step, at.decoding_at(step), 1).id
     else:
-        kept = asked.from_kept(step, at.decoding, 1)
+        kept = asked.from_kept(step, at.decoding_at(step), 1)
         own = kept[0].id if kept is not None else recorded
     token = asked.model.vocabulary.token(choice.id)
     return [OtherChoice(step, token, choice.processed_probability, own == recorded)]

@@ -33,7 +33,7 @@ def what_if_answer(service: Service, tab: Tab, data: object) -> Packet:
     """One step under other settings: {what: "whatif", run, lane, step, settings, key}."""
 
     def told(backend: Rejudge, run: Run, asked: dict[str, Any]) -> dict[str, Any]:
-        decoding = _decoding(run, asked["lane"], data, tab.language)
+        decoding = _decoding(run, asked["lane"], data, tab.language, asked["step"])
         found = backend.what_if(run, asked["lane"], asked["step"], decoding, tab.token, Control())
         return _step(found)
 
@@ -85,8 +85,8 @@ def _key(data: object) -> str:
     return key if isinstance(key, str) and len(key) <= KEY_LIMIT else ""
 
 
-def _decoding(run: Run, lane: int, data: object, language: str) -> Decoding:
-    """The lane's settings with those that the stage sent; raises `InvalidSetting`."""
+def _decoding(run: Run, lane: int, data: object, language: str, step: int | None = None) -> Decoding:
+    """The lane's settings, or those of a `step`, with what the stage sent; raises `InvalidSetting`."""
     given = data.get("settings") if isinstance(data, dict) else None
     if not isinstance(given, dict) or lane >= len(run.lanes):
         raise InvalidSetting(say(language, "what_if.no_settings"))
@@ -94,7 +94,8 @@ def _decoding(run: Run, lane: int, data: object, language: str) -> Decoding:
     top_k = changes.get("top_k")
     if isinstance(top_k, float) and top_k.is_integer():
         changes["top_k"] = int(top_k)
-    return validated(replace(run.lanes[lane].decoding, **changes))
+    own = run.lanes[lane]
+    return validated(replace(own.decoding if step is None else own.decoding_at(step), **changes))
 
 
 def _step(found: StepWhatIf) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.stage_events import packet, send, whole_run
 
@@ -100,3 +101,18 @@ def test_alone_there_is_no_bar(stage: Any) -> None:
     send(page, packet(whole_run(WORDS)))
     assert page.locator(".ft-answer .ft-token").first.is_visible()
     assert not page.locator(".ft-transport").is_visible()
+
+
+def test_a_record_is_walked_again_until_somebody_moves(stage: Any) -> None:
+    page = stage()
+    send(page, packet(whole_run(WORDS)))
+    cursor = page.get_by_role("slider", name="Cursor over the tokens")
+    page.get_by_role("combobox", name="Speed").select_option("20")
+    page.get_by_role("button", name="Replay", exact=True).click()
+    assert cursor.get_attribute("aria-valuenow") == "1"
+    expect(cursor).to_have_attribute("aria-valuenow", str(len(WORDS)))
+    page.get_by_role("combobox", name="Speed").select_option("1")
+    page.get_by_role("button", name="Replay", exact=True).click()
+    page.locator(".ft-answer .ft-token[data-i]").nth(3).click()
+    expect(page.get_by_role("button", name="Replay", exact=True)).to_be_visible(timeout=3000)
+    assert cursor.get_attribute("aria-valuenow") == "4" and asked(page) == []
