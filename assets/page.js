@@ -191,6 +191,9 @@ function noteSeed(packet) {
 
 /** Put a lane's settings, and what its run was asked, into the controls and press Generate: see stage.js. */
 async function use({ request = {}, settings = {} }) {
+  // A closed fold holds no controls: what the settings change there must be there first.
+  for (const fold of document.querySelectorAll("#controls .fold")) unfold(fold);
+  await new Promise((done) => setTimeout(done, SETTLED_MS));
   if (request.prompt) fill(document.querySelector("#prompt textarea"), request.prompt);
   if (request.prompt) pick("mode", request.chat === false ? "raw" : "chat");
   fill(document.querySelector("#system textarea"), request.system ?? "");
@@ -199,8 +202,6 @@ async function use({ request = {}, settings = {} }) {
     if (["string", "number"].includes(typeof value)) fill(document.querySelector(`#control-${name} :is(input[type="number"], input[type="text"], textarea)`), String(value));
   }
   pick("control-penalty_scope", settings.penalty_scope);
-  const shown = document.getElementById("control-repetition_penalty")?.closest(".fold");
-  if (shown && (settings.repetition_penalty ?? 1) !== 1) unfold(shown);
   await new Promise((done) => setTimeout(done, SETTLED_MS)); // gradio reads its controls a moment after they changed
   press("generate");
 }

@@ -46,8 +46,9 @@ def backend() -> LocalBackend:
 def first_token(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, backend: LocalBackend
 ) -> Callable[..., Answer]:
-    for module in (score_module, race_module, compare_module, generate_module):
+    for module in (score_module, compare_module, generate_module):
         monkeypatch.setattr(module, "chosen_backend", lambda *_, **__: backend)
+    monkeypatch.setattr(race_module, "local_backend", lambda *_: backend)
 
     def run(*arguments: object) -> Answer:
         capsys.readouterr()

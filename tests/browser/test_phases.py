@@ -8,18 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.ui.measures import Reach
-from tests.browser.test_stage import (  # noqa: F401 (fixtures)
-    address,
-    finished,
-    packet,
-    prefilled,
-    send,
-    stage,
-    started,
-    step,
-    token,
-    whole_run,
-)
+from tests.browser.stage_events import finished, packet, prefilled, send, started, step, token, whole_run
 
 pytestmark = pytest.mark.browser
 
@@ -40,7 +29,7 @@ def widths(page: Any) -> list[float]:
     return [width / sum(found) for width in found]
 
 
-def test_the_two_phases_make_a_hundred_per_cent(stage: Any) -> None:  # noqa: F811
+def test_the_two_phases_make_a_hundred_per_cent(stage: Any) -> None:
     """Case 31: 100 ms of prefill, and 37 decode steps of 30 ms each."""
     page = stage()
     send(page, packet(whole_run([" a"] * 38)))
@@ -48,14 +37,14 @@ def test_the_two_phases_make_a_hundred_per_cent(stage: Any) -> None:  # noqa: F8
     assert widths(page) == pytest.approx([0.1 / 1.21, 1.11 / 1.21], abs=0.01)
 
 
-def test_a_share_below_one_per_cent_keeps_a_decimal(stage: Any) -> None:  # noqa: F811
+def test_a_share_below_one_per_cent_keeps_a_decimal(stage: Any) -> None:
     page = stage()
     send(page, packet(whole_run([" a"] * 700)))
     page.wait_for_function("document.querySelector('.ft-share-line').textContent.includes('0.5 %')")
     assert "decode 99.5 %" in shares(page)
 
 
-def test_while_the_prompt_is_read_there_are_no_shares(stage: Any) -> None:  # noqa: F811
+def test_while_the_prompt_is_read_there_are_no_shares(stage: Any) -> None:
     page = stage()
     send(page, packet([started(), prefilled(), step(0, token(" a"))]))
     assert shares(page) == ""
@@ -69,14 +58,14 @@ def test_while_the_prompt_is_read_there_are_no_shares(stage: Any) -> None:  # no
      ("compute", "decode waits for arithmetic, at 57 % of the 120 GFLOP/s measured here"),
      ("overhead", "decode waits for overhead: a step could take 17 ms here and took 30 ms")],
 )  # fmt: skip
-def test_the_verdict_stands_with_a_finished_run(stage: Any, limit: str, said: str) -> None:  # noqa: F811
+def test_the_verdict_stands_with_a_finished_run(stage: Any, limit: str, said: str) -> None:
     page = stage()
     send(page, packet(whole_run([" a"] * 38)), {"run": "r", "cost": COST | {"limit": limit}})
     assert shares(page).endswith(said)
     assert "prefill 8 %" in shares(page)
 
 
-def test_a_verdict_of_another_run_is_not_shown(stage: Any) -> None:  # noqa: F811
+def test_a_verdict_of_another_run_is_not_shown(stage: Any) -> None:
     page = stage()
     send(page, packet(whole_run([" a"] * 38)), {"cost": COST | {"run": "other"}})
     assert shares(page) == "prefill 8 %, decode 92 % of 1.21 s"
@@ -84,7 +73,7 @@ def test_a_verdict_of_another_run_is_not_shown(stage: Any) -> None:  # noqa: F81
     assert shares(page) == ""
 
 
-def test_nothing_moves_when_the_verdict_arrives(stage: Any) -> None:  # noqa: F811
+def test_nothing_moves_when_the_verdict_arrives(stage: Any) -> None:
     page = stage()
     place = "() => document.querySelector('.ft-answer').getBoundingClientRect().top"
     send(page, packet([started()]))

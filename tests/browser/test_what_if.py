@@ -69,7 +69,7 @@ def test_a_loop_is_marked_and_tried_again_with_a_penalty(open_page: Any, on_mode
     page = open_page(on_model.url)
     page.get_by_role("radio", name="Raw").check()
     page.get_by_role("radio", name="Greedy").check()
-    generate(page, "I went to the store and", 48)
+    generate(page, "We went to the market and", 48)
     told = page.get_by_role("group", name="Loops")
     expect(told).to_contain_text("times in a row", timeout=30_000)
     ids = page.locator(".ft-answer .ft-token").evaluate_all(

@@ -79,7 +79,7 @@ def command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny: LocalBackend
 ) -> Callable[..., Any]:
     """The JSON of a command."""
-    monkeypatch.setattr(generate_module, "local_backend", lambda *_: ReplayBackend(cold_run(), None))
+    monkeypatch.setattr(generate_module, "chosen_backend", lambda *_, **__: ReplayBackend(cold_run(), None))
     monkeypatch.setattr(race_module, "local_backend", lambda *_: tiny)
 
     def run(*arguments: object) -> Any:
@@ -146,7 +146,7 @@ def test_what_a_cache_holds_is_told_alike(
     """Cases 36, 37 and 38 on page, command and API: what the cache of each kind holds is as predicted, layer by
     layer, or it is told why not."""
     backend = LocalBackend(of_kind(family))
-    monkeypatch.setattr(generate_module, "local_backend", lambda *_: backend)
+    monkeypatch.setattr(generate_module, "chosen_backend", lambda *_, **__: backend)
     asked = ("generate", "hello", "--raw", "--max-new-tokens", HELD_STEPS)
     in_terminal = command(*asked)["kv_cache"]
     over_http = client.predict(

@@ -151,11 +151,11 @@ def test_a_stop_between_the_last_look_and_the_start_is_not_lost(
     service = serviced(backend)
     start, stopping = service.runs.start, []
 
-    def late(*asked: Any) -> Any:
+    def late(*asked: Any, **how: Any) -> Any:
         stopping.append(threading.Thread(target=service.stop, args=(tab, "run")))
         stopping[0].start()
         stopping[0].join(0.1)
-        return start(*asked)
+        return start(*asked, **how)
 
     monkeypatch.setattr(service.runs, "start", late)
     events = events_of(packets(service.generate(tab, "run", None, ASKED)))
@@ -182,13 +182,13 @@ def test_the_last_of_two_wishes_is_what_runs(
     service = serviced(echo(pause_seconds=0.02))
     start, second = service.runs.start, []
 
-    def late(session: str, backend: Any, request: Request) -> Any:
+    def late(session: str, backend: Any, request: Request, **how: Any) -> Any:
         if request.prompt == "first":
             other = service.generate(tab, "run", None, Request("second", (GREEDY,)))
             second.append(threading.Thread(target=lambda: list(other)))
             second[0].start()
             second[0].join(0.1)
-        return start(session, backend, request)
+        return start(session, backend, request, **how)
 
     monkeypatch.setattr(service.runs, "start", late)
     list(service.generate(tab, "run", None, Request("first", (GREEDY,))))
