@@ -79,3 +79,4 @@ def run_race(page: Any) -> None:
     page.get_by_role("button", name="Start race").click()
     page.locator("#stage-race .ft-label").wait_for(state="hidden", timeout=60_000)  # the recorded one is gone
     page.get_by_text("limit reached").nth(1).wait_for(timeout=60_000)
+    page.get_by_text("31 steps:").wait_for(timeout=60_000)  # the chart of it comes last, from the server
