@@ -121,7 +121,7 @@ export class Transport {
     const { words } = this.scene;
     if (state === "paused") return words.say("steer.paused");
     const last = this.lane?.resumed?.at(-1);
-    if (!last) return this.steering?.why ?? "";
+    if (!last) return this.lanes ? "" : this.steering?.why ?? "";
     const saved = last.saved_seconds ? words.say("steer.saved", { time: duration(last.saved_seconds) }) : "";
     const notes = (last.notes ?? []).map(({ key, text, detail }) =>
       (words.has(`notes.${key}`) ? words.say(`notes.${key}`, { detail }) : text)).join(" ");
