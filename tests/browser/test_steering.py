@@ -38,7 +38,7 @@ def ended(page: Page, count: int) -> None:
         " && !document.querySelector('.ft-label:not([hidden])')",
         timeout=60_000,
     )
-    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_disabled()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_disabled(timeout=30_000)
 
 
 def test_a_run_stands_steps_plays_and_goes_back(page: Page) -> None:
@@ -113,7 +113,7 @@ def test_branches_part_where_asked_and_one_can_return(page: Page, reload: Any) -
 
     tree.get_by_role("button").first.press("Enter")  # the first run again
     ended(page, 24)
-    expect(tree.get_by_role("button").first).to_have_attribute("aria-current", "true")
+    expect(tree.get_by_role("button").first).to_have_attribute("aria-current", "true", timeout=30_000)
     assert texts(page) == whole
     reload(page)
     expect(page.get_by_role("region", name="Branches").get_by_role("listitem")).to_have_count(
