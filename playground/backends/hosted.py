@@ -42,7 +42,7 @@ class Runs:
     ) -> None:  # fmt: skip
         self._ttl_seconds, self._abandon_seconds = ttl_seconds, abandon_seconds
         self._bytes_limit, self._runs_limit = bytes_limit, runs_limit
-        self._at_end, self._grace_seconds = at_end, grace_seconds
+        self._at_end, self.grace_seconds = at_end, grace_seconds
         self._left_at: dict[str, float] = {}
         self._runs: dict[str, Hosted[Any]] = {}
         self._lock = threading.RLock()
@@ -196,7 +196,7 @@ class Runs:
     def _tend(self) -> None:
         """The janitor's rounds; it leaves when nothing is kept."""
         pause = threading.Event()
-        rounds = min(1.0, *(t / 4 for t in (self._abandon_seconds, self._ttl_seconds, self._grace_seconds)))
+        rounds = min(1.0, *(t / 4 for t in (self._abandon_seconds, self._ttl_seconds, self.grace_seconds)))
         while not pause.wait(rounds):
             with self._lock:
                 self._tend_once(monotonic())
@@ -210,7 +210,7 @@ class Runs:
             run.tend(now, self._abandon_seconds)
             if run.done and now - run.idle_since >= self._ttl_seconds:
                 self._drop(run)
-        for owner in [owner for owner, at in self._left_at.items() if now - at >= self._grace_seconds]:
+        for owner in [owner for owner, at in self._left_at.items() if now - at >= self.grace_seconds]:
             del self._left_at[owner]
             for session in self._sessions_of(owner):
                 self.forget(session)

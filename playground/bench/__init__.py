@@ -1,28 +1,36 @@
 """Benchmarks as ratios: every contender runs once a round, rounds are interleaved, medians are kept.
 
-Absolute figures belong to the machine named beside them; the ratios travel. Knows nothing of the
-page.
+All contenders share one process, one copy of the weights and the one thread that computes: two processes
+with the same code differ by several percent only by where in memory their weights came to lie, which is more
+than a record of each step costs. Absolute figures belong to the machine named beside them; the ratios
+travel. Knows nothing of the page.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from statistics import median
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
-from playground.bench.workers import Choice, Worker
+if TYPE_CHECKING:
+    from playground.bench.contenders import Bench
+
+Rates = Mapping[str, float]
+"""Tokens a second of each contender in one round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Median rate over `n` rounds, and the median of the rounds' ratios to the contender `against`."""
+    """Median rate over `n` rounds; median, lowest and highest of the rounds' ratios to `against`."""
 
     name: str
     tokens_per_second: float
     ratio: float
+    ratio_low: float
+    ratio_high: float
     n: int
     against: str
 
@@ -31,20 +39,18 @@ def main(
     model: str | None = None, device: str = "auto", dtype: str = "auto", rounds: int = 5, tokens: int = 48
 ) -> None:
     """Measure, print a table, and print the results as JSON on the last line."""
-    from playground.bench.contenders import CONTENDERS, SETTINGS
+    import torch
 
+    from playground.bench.contenders import CONTENDERS, SETTINGS, Bench
+
+    _say("loading the model")
+    bench = Bench.load(model, device, dtype)
+    against = {name: contender.against for name, contender in CONTENDERS.items()}
     results: list[Result] = []
-    with ExitStack() as stack:
-        workers = []
-        for way in CONTENDERS:
-            _say(f"loading for “{way}”")
-            workers.append(Worker(way, Choice(model, device, dtype)))
-            stack.callback(workers[-1].close)
-        facts, threads = workers[0].facts, workers[0].threads
-        for settings in SETTINGS:
-            rates = measure(workers, settings, rounds, tokens)
-            results += summary({name: it.against for name, it in CONTENDERS.items()}, settings, rates)
-    machine = f"{facts.device_name or facts.device}, {threads} threads"
+    for settings in SETTINGS:
+        results += summary(against, settings, measure(bench, settings, rounds, tokens))
+    facts = bench.model.facts
+    machine = f"{facts.device_name or facts.device}, {torch.get_num_threads()} threads"
     _say(f"{facts.name}, {facts.dtype}, {machine}")
     Console().print(table(results))
     print(
@@ -59,44 +65,46 @@ def main(
     )
 
 
-def measure(workers: Sequence[Worker], settings: str, rounds: int, tokens: int) -> list[list[float]]:
-    """Tokens a second (rounds, workers), after one round that warms up and is not counted."""
-    rates: list[list[float]] = []
+def measure(bench: "Bench", settings: str, rounds: int, tokens: int) -> list[Rates]:
+    """Rates of each round, after one that warms up and is not counted; each round begins with the next one."""
+    rates: list[Rates] = []
+    names = list(bench.contenders)
     for number in range(rounds + 1):
         _say(f"{settings}, round {number} of {rounds}" + ("" if number else " (warm-up, not counted)"))
-        rates.append([worker.rate(settings, tokens) for worker in workers])
+        first = number % len(names)
+        rates.append({name: bench.rate(name, settings, tokens) for name in names[first:] + names[:first]})
     return rates[1:]
 
 
-def summary(against: Mapping[str, str], settings: str, rates: Sequence[Sequence[float]]) -> list[Result]:
-    """Medians over the rounds of `rates` (rounds, contenders); ratios are taken within each round.
+def summary(against: Mapping[str, Sequence[str]], settings: str, rates: Sequence[Rates]) -> list[Result]:
+    """Medians over the rounds; ratios are taken within each round.
 
-    `against` maps each contender, in order, to the one that its ratio refers to.
+    `against` maps each contender to those that its ratios refer to, a result for each.
     """
-    place = {name: i for i, name in enumerate(against)}
-    return [
-        Result(
-            f"{name}, {settings}",
-            round(median(row[place[name]] for row in rates), 2),
-            round(median(row[place[name]] / row[place[other]] for row in rates), 3),
-            len(rates),
-            other,
-        )
-        for name, other in against.items()
-    ]
+    return [_result(name, other, settings, rates) for name, others in against.items() for other in others]
+
+
+def _result(name: str, other: str, settings: str, rates: Sequence[Rates]) -> Result:
+    ratios = [row[name] / row[other] for row in rates]
+    return Result(
+        f"{name}, {settings}",
+        round(median(row[name] for row in rates), 2),
+        round(median(ratios), 3),
+        round(min(ratios), 3),
+        round(max(ratios), 3),
+        len(rates),
+        other,
+    )
 
 
 def table(results: Sequence[Result]) -> Table:
     """The results for a terminal."""
-    shown = Table("contender", "tokens / s", "ratio", "to", "rounds", box=None, header_style="dim")
+    shown = Table(
+        "contender", "tokens / s", "ratio", "lowest", "highest", "to", "rounds", box=None, header_style="dim"
+    )
     for result in results:
-        shown.add_row(
-            result.name,
-            f"{result.tokens_per_second:.1f}",
-            f"{result.ratio:.2f}",
-            result.against,
-            str(result.n),
-        )
+        ratios = (f"{ratio:.2f}" for ratio in (result.ratio, result.ratio_low, result.ratio_high))
+        shown.add_row(result.name, f"{result.tokens_per_second:.1f}", *ratios, result.against, str(result.n))
     return shown
 
 

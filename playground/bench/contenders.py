@@ -5,10 +5,11 @@ and nothing of rounds or clocks.
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from time import perf_counter
+from typing import Any, Self
 
 import torch
 from transformers import TextIteratorStreamer
@@ -19,6 +20,7 @@ from playground.core.request import Request
 from playground.engine.cache import new_cache
 from playground.engine.decode import stream
 from playground.engine.draw import pick, survive
+from playground.engine.load import load_model
 from playground.engine.model import LoadedModel
 from playground.engine.pipeline import build
 
@@ -72,21 +74,47 @@ def in_turn(model: LoadedModel, decoding: Decoding, tokens: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A way, how many continuations it makes, and whom its ratio is taken against."""
+    """A way, how many continuations it makes, and whom its ratios are taken against."""
 
     run: Way
     continuations: int = 1
-    against: str = "generate + TextIteratorStreamer"
+    against: tuple[str, ...] = ("generate + TextIteratorStreamer",)
 
 
 CONTENDERS: dict[str, Contender] = {
     "generate + TextIteratorStreamer": Contender(streamed),
     "generate": Contender(generated),
     "own loop without telemetry": Contender(bare),
-    "own loop, full telemetry": Contender(recorded),
+    "own loop, full telemetry": Contender(
+        recorded, against=("generate + TextIteratorStreamer", "generate", "own loop without telemetry")
+    ),
     "four runs, one after another": Contender(in_turn, LANES),
-    "four lanes in one batch": Contender(lanes, LANES, against="four runs, one after another"),
+    "four lanes in one batch": Contender(lanes, LANES, against=("four runs, one after another",)),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The contenders over one loaded model, which stops at no token: all make as many."""
+
+    model: LoadedModel
+    contenders: Mapping[str, Contender]
+
+    @classmethod
+    def load(cls, model: str | None, device: str, dtype: str) -> Self:
+        """Load the model; raises as `load_model`."""
+        loaded = load_model(model, device=device, dtype=dtype)
+        loaded.stop_ids = frozenset()
+        return cls(loaded, CONTENDERS)
+
+    def rate(self, name: str, settings: str, tokens: int) -> float:
+        """Tokens a second, over all its continuations, of one run of `tokens` tokens each."""
+        contender = self.contenders[name]
+        began = perf_counter()
+        contender.run(self.model, SETTINGS[settings], tokens)
+        if self.model.facts.device.startswith("cuda"):
+            torch.cuda.synchronize()
+        return contender.continuations * tokens / (perf_counter() - began)
 
 
 def _ids(model: LoadedModel) -> tuple[int, ...]:

@@ -30,12 +30,20 @@ TRANSFERRED_BYTES = 6 * 10**6
 
 
 def faults(page: Any, where: str, theme: str = "light") -> list[str]:
-    """Serious and critical findings of axe, one line each."""
+    """Serious and critical findings of axe, one line each, that are still there when all has come to rest."""
     if not page.evaluate("typeof axe !== 'undefined'"):
         page.evaluate(AXE)
+    found = _found(page, where, theme)
+    if found:  # a busy machine may have been looked at while it was drawing
+        page.wait_for_timeout(1_000)
+        found = _found(page, where, theme)
+    return found
+
+
+def _found(page: Any, where: str, theme: str) -> list[str]:
     found = page.evaluate(f"axe.run(document, {RULES[theme]}).then(r => r.violations)")
     return [
-        f"{where}: {one['id']}: {node['html'][:160]}"
+        f"{where}: {one['id']}: {node['html'][:160]} {[why['message'] for why in node['any']]}"
         for one in found
         if one["impact"] in ("serious", "critical")
         for node in one["nodes"][:3]
