@@ -19,7 +19,7 @@ run: $(VENV)/run.stamp ## the page on 127.0.0.1:7860, or the first free port aft
 test: $(VENV)/dev.stamp ## every test that needs no GPU; two at a time (WORKERS=)
 	@sh .ci/browser.sh $(BIN)
 	@$(BIN)/first-token models fetch
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not gpu" --ignore tests/test_readme.py $(PYTEST) \
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not gpu" --cache-clear --ignore tests/test_readme.py $(PYTEST) \
 	  || { [ $$? -eq 1 ] && sh .ci/again.sh $(BIN); }
 
 test-oldest: $(VENV)/oldest.stamp ## the engine's tests again, on the oldest transformers that is allowed
