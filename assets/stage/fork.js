@@ -198,7 +198,8 @@ export class Fork {
   #how(lane, step) {
     const { words } = this.scene;
     const values = { kept: count(step.kept_count), mass: percent(step.kept_mass), draw: draw(step.draw), token: visible(step.token) };
-    return words.say(lane.greedy || step.draw === null ? "compare.how_greedy" : "compare.how_drawn", values);
+    if (lane.greedy || step.origin === "argmax") return words.say("compare.how_greedy", values);
+    return words.say(step.draw === null ? "compare.how_undrawn" : "compare.how_drawn", values);
   }
 
   /** `row` is the candidate under this lane, or another lane's where this one did not record it. */

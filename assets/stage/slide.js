@@ -6,6 +6,7 @@ import { DrawStrip } from "./draw_strip.js";
 import { chosenAt, stretches } from "./flips.js";
 import { visible } from "./marks.js";
 import { draw, percent } from "./numbers.js";
+import { remote } from "./remote.js";
 import { readToken } from "./run.js";
 import { Sentence } from "./words.js";
 
@@ -34,7 +35,7 @@ export class Slide {
     this.exact = make("p", "ft-quiet");
     const line = box("ft-slide-line", make("span", "", words.say("slide.label")), this.value, this.back);
     this.held = box("ft-slide", line, this.range, this.bands, this.strip.node, this.now.node, this.flips, this.exact);
-    this.none = make("p", "ft-why", words.say("slide.no_draw"));
+    this.none = make("p", "ft-why");
     this.node = box("", this.held, this.none);
   }
 
@@ -45,6 +46,7 @@ export class Slide {
     const drawn = step.draw !== null && step.draw !== undefined && (step.candidates ?? []).length > 0;
     this.held.hidden = !drawn;
     this.none.hidden = drawn;
+    setText(this.none, this.scene.words.say(remote(step) && step.origin === "drawn" ? "slide.untold" : "slide.no_draw"));
     if (!drawn) return;
     const { words } = this.scene;
     this.figures = run.figures;

@@ -58,6 +58,18 @@ def test_a_run_on_a_real_server_from_the_page(
     expect(candidates).to_contain_text("does not tell its")
     expect(page.get_by_role("region", name="KV cache").first).to_contain_text("The server")
 
+    expect(candidates.get_by_role("button", name="other settings")).to_be_disabled()
+    expect(candidates).to_contain_text("stages, other settings, any text: they need the logits")
+    candidates.get_by_role("button", name="slide temperature").click()
+    expect(candidates).to_contain_text("does not tell its draw, so there is none to hold")
+
+    page.get_by_role("tab", name="Compare").click()
+    page.get_by_role("button", name="Generate all", exact=True).click()
+    lanes = page.locator("#stage-compare .ft-lane")
+    expect(lanes).to_have_count(4, timeout=20_000)
+    expect(page.locator("#stage-compare")).to_contain_text("All 4 runs have ended.", timeout=60_000)
+    expect(page.locator("#stage-compare")).to_contain_text("the server drew")
+
     stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, location.href])")
     assert KEY not in stored + page.content()
 
