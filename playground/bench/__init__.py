@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from playground.bench.contenders import Bench
+    from playground.bench.sections import Section
+    from playground.engine.model import LoadedModel
 
 Rates = Mapping[str, float]
 """Tokens a second of each contender in one round."""
@@ -36,20 +37,27 @@ class Result:
 
 
 def main(
-    model: str | None = None, device: str = "auto", dtype: str = "auto", rounds: int = 5, tokens: int = 48
+    model: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    rounds: int = 5,
+    tokens: int = 48,
+    sections: Sequence[str] = (),
 ) -> None:
-    """Measure, print a table, and print the results as JSON on the last line."""
+    """Measure the `sections`, all where none is named; print a table, and the results as JSON on the last line."""
     import torch
 
-    from playground.bench.contenders import CONTENDERS, SETTINGS, Bench
+    from playground.bench.sections import SECTIONS
+    from playground.engine.load import load_model
 
     _say("loading the model")
-    bench = Bench.load(model, device, dtype)
-    against = {name: contender.against for name, contender in CONTENDERS.items()}
+    loaded = load_model(model, device=device, dtype=dtype)
+    loaded.stop_ids = frozenset()  # everyone makes the same number of tokens
     results: list[Result] = []
-    for settings in SETTINGS:
-        results += summary(against, settings, measure(bench, settings, rounds, tokens))
-    facts = bench.model.facts
+    for name in sections or SECTIONS:
+        for section in SECTIONS[name](loaded, tokens):
+            results += summary(section, measure(section, loaded, rounds))
+    facts = loaded.facts
     machine = f"{facts.device_name or facts.device}, {torch.get_num_threads()} threads"
     _say(f"{facts.name}, {facts.dtype}, {machine}")
     Console().print(table(results))
@@ -65,29 +73,30 @@ def main(
     )
 
 
-def measure(bench: "Bench", settings: str, rounds: int, tokens: int) -> list[Rates]:
+def measure(section: "Section", model: "LoadedModel", rounds: int) -> list[Rates]:
     """Rates of each round, after one that warms up and is not counted; each round begins with the next one."""
     rates: list[Rates] = []
-    names = list(bench.contenders)
+    names = list(section.contenders)
     for number in range(rounds + 1):
-        _say(f"{settings}, round {number} of {rounds}" + ("" if number else " (warm-up, not counted)"))
+        _say(f"{section.name}, round {number} of {rounds}" + ("" if number else " (warm-up, not counted)"))
         first = number % len(names)
-        rates.append({name: bench.rate(name, settings, tokens) for name in names[first:] + names[:first]})
+        rates.append({name: section.rate(name, model) for name in names[first:] + names[:first]})
     return rates[1:]
 
 
-def summary(against: Mapping[str, Sequence[str]], settings: str, rates: Sequence[Rates]) -> list[Result]:
-    """Medians over the rounds; ratios are taken within each round.
+def summary(section: "Section", rates: Sequence[Rates]) -> list[Result]:
+    """Medians over the rounds; ratios are taken within each round, one result for each that they refer to."""
+    return [
+        _result(f"{name}, {section.name}", name, other, rates)
+        for name, contender in section.contenders.items()
+        for other in contender.against
+    ]
 
-    `against` maps each contender to those that its ratios refer to, a result for each.
-    """
-    return [_result(name, other, settings, rates) for name, others in against.items() for other in others]
 
-
-def _result(name: str, other: str, settings: str, rates: Sequence[Rates]) -> Result:
+def _result(title: str, name: str, other: str, rates: Sequence[Rates]) -> Result:
     ratios = [row[name] / row[other] for row in rates]
     return Result(
-        f"{name}, {settings}",
+        title,
         round(median(row[name] for row in rates), 2),
         round(median(ratios), 3),
         round(min(ratios), 3),
