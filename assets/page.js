@@ -117,6 +117,7 @@ export async function adapt({ element, trigger, layout }) {
   const overtaken = new Set();
   const send = (name, data) => {
     if (name === "use") use(data);
+    if (name === "set") set(data);
     if (data?.branch) overtaken.delete(data.branch);  // it is asked for again
     if (WISHES.includes(name)) trigger(name, { ...JSON.parse(who()), ...data });
   };
@@ -198,12 +199,23 @@ async function use({ request = {}, settings = {} }) {
   if (request.prompt) pick("mode", request.chat === false ? "raw" : "chat");
   fill(document.querySelector("#system textarea"), request.system ?? "");
   pick("strategy", settings.strategy);
-  for (const [name, value] of Object.entries(settings)) {
-    if (["string", "number"].includes(typeof value)) fill(document.querySelector(`#control-${name} :is(input[type="number"], input[type="text"], textarea)`), String(value));
-  }
+  write(settings);
   pick("control-penalty_scope", settings.penalty_scope);
   await new Promise((done) => setTimeout(done, SETTLED_MS)); // gradio reads its controls a moment after they changed
   press("generate");
+}
+
+/** Let the controls say `settings`; nothing is pressed. */
+async function set(settings) {
+  for (const fold of document.querySelectorAll("#controls .fold")) unfold(fold);
+  await new Promise((done) => setTimeout(done, SETTLED_MS));
+  write(settings);
+}
+
+function write(settings) {
+  for (const [name, value] of Object.entries(settings)) {
+    if (["string", "number"].includes(typeof value)) fill(document.querySelector(`#control-${name} :is(input[type="number"], input[type="text"], textarea)`), String(value));
+  }
 }
 
 const SETTLED_MS = 150;

@@ -9,7 +9,7 @@ import { showNotes } from "./notes.js";
 import { PromptFold } from "./prompt_fold.js";
 import { shade, surprisal } from "./run.js";
 
-const CHIPS_A_FRAME = 1000;
+const CHIPS_A_FRAME = [1000, 4000];
 const LEVELS = [0, 1, 2, 3, 4];
 
 export class Answer {
@@ -59,7 +59,8 @@ export class Answer {
   }
 
   #append(lane, run) {
-    const upTo = Math.min(lane.steps.length, this.painted + CHIPS_A_FRAME);
+    const [few, many] = CHIPS_A_FRAME; // each frame lays out the whole text: the longer it is, the more at once
+    const upTo = Math.min(lane.steps.length, this.painted + Math.max(few, Math.min(many, this.painted)));
     for (; this.painted < upTo; this.painted += 1) {
       const step = lane.steps[this.painted];
       this.chips.push({

@@ -4,9 +4,9 @@ import { box, button, make, setAttributes, setText } from "./dom.js";
 import { choices } from "./choices.js";
 import { visible } from "./marks.js";
 import { percent } from "./numbers.js";
+import { OwnWords } from "./own_words.js";
 
 const FEW = 12;
-const LONGEST = 2000;
 const FAVOUR_LOGITS = 2;
 const WAYS = ["branch", "ban", "boost"];
 
@@ -19,17 +19,9 @@ export class BranchTool {
     this.way.addEventListener("change", () => { this.scope.hidden = this.way.value === "branch"; });
     this.scope.hidden = true;
     this.list = setAttributes(make("div", "ft-branch-choices"), { role: "group", "aria-label": words.say("steer.candidates") });
-    this.input = setAttributes(make("input", "ft-text-input"), {
-      type: "text", maxlength: LONGEST, "aria-label": words.say("steer.own_words"), placeholder: words.say("steer.own_words"), spellcheck: "false", autocomplete: "off",
-    });
-    this.input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.isComposing) return;
-      event.preventDefault();
-      this.#force();
-    });
-    this.go = button("ft-button", words.say("steer.go"), () => this.#force());
+    this.own = new OwnWords(scene, (text) => this.#send("force", { text }));
     this.said = make("p", "ft-quiet");
-    this.node = box("ft-branch-tool", box("ft-branch-line", this.way, this.scope), this.list, box("ft-text-line", this.input, this.go), this.said);
+    this.node = box("ft-branch-tool", box("ft-branch-line", this.way, this.scope), this.list, this.own.node, this.said);
   }
 
   show({ run, lane, cursor }) {
@@ -37,7 +29,8 @@ export class BranchTool {
     const { words } = this.scene;
     const steering = this.scene.state().steering;
     const can = Boolean(steering?.back) && !this.scene.alone;
-    for (const one of [this.way, this.scope, this.input, this.go]) one.disabled = !can;
+    for (const one of [this.way, this.scope]) one.disabled = !can;
+    this.own.show({ run, lane, cursor, can });
     setText(this.said, can ? words.say("steer.how") : steering?.why || words.say("steer.no_run"));
     const step = lane.steps[cursor];
     const key = `${run.id}/${cursor}/${can}`;
@@ -70,10 +63,6 @@ export class BranchTool {
     const action = this.way.value;
     const more = action === "boost" ? { by: FAVOUR_LOGITS } : {};
     this.#send(action, { id, whole: this.scope.value === "whole", ...more });
-  }
-
-  #force() {
-    if (this.input.value && !this.input.disabled) this.#send("force", { text: this.input.value });
   }
 
   #send(action, more) {

@@ -11,6 +11,7 @@ import { Reading } from "./reading.js";
 import { limits } from "./remote.js";
 import { Rows } from "./rows.js";
 import { surprisal } from "./run.js";
+import { Taking } from "./taking.js";
 import { Tools } from "./tools.js";
 import { Sentence } from "./words.js";
 
@@ -33,7 +34,8 @@ export class Candidates {
     this.flow = new Flow(scene);
     this.tools = new Tools(scene);
     this.reading = null;
-    this.rows = new Rows(scene);
+    this.taking = new Taking(scene);
+    this.rows = new Rows(scene, this.taking);
     this.limits = make("p", "ft-quiet ft-server");
     this.more = button("ft-link", "", () => this.#toggle());
     const proof = button("ft-link", words.say("prove.all"), () => scene.prove("processed"));
@@ -41,7 +43,7 @@ export class Candidates {
     this.node.dataset.waiting = words.say("candidates.waiting");
     this.node.append(
       this.title, box("ft-big", this.token, this.figure), this.why.node, this.together, this.strip.node,
-      this.flow.node, this.tools.node, this.rows.node, this.limits, box("ft-card-foot", this.more, proof),
+      this.flow.node, this.tools.node, this.rows.node, this.taking.said, this.limits, box("ft-card-foot", this.more, proof),
     );
     this.reset();
   }
@@ -52,12 +54,13 @@ export class Candidates {
     setText(this.title, this.scene.words.say("region.candidates"));
   }
 
-  paint({ run, lane, cursor, reading }) {
+  paint({ run, lane, cursor, reading, steering }) {
     const inPrompt = reading !== null;
     this.node.classList.toggle("ft-at-prompt", inPrompt);
     if (this.reading) this.reading.node.hidden = !inPrompt;
     if (inPrompt) this.#read({ run, reading });
     else this.#step({ run, lane, cursor });
+    this.taking.paint({ run, lane, cursor, steering });
   }
 
   /** A token of the prompt, which nobody chose. */

@@ -6,13 +6,13 @@ import { make } from "./dom.js";
 import { appendMarked, completes, decoded, encoded, isPiece, spacedBytes } from "./marks.js";
 
 const JUMPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+const RIGHT_TO_LEFT = /\p{Script=Hebrew}|\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko}|\p{Script=Adlam}/u;
 const JOINER = "\u200d";
 const graphemes = typeof Intl.Segmenter === "function" ? new Intl.Segmenter() : null;
 
 export class Chips {
   constructor(node) {
     this.node = node;
-    node.dir = "auto";
     this.clear();
   }
 
@@ -21,6 +21,8 @@ export class Chips {
     this.items = [];
     this.group = null;
     this.lastText = "";
+    this.node.dir = "ltr";
+    this.directed = false;
   }
 
   /**
@@ -81,8 +83,17 @@ export class Chips {
       this.items.at(-2)?.chip.classList.add("ft-joined-on");
     }
     this.#write(item, item.text);
+    this.#direct(item.text);
     this.node.append(item.chip);
     if (item.text) this.lastText = item.text;
+  }
+
+  /** As `dir="auto"`, for which a browser would look through the whole text again at each token. */
+  #direct(text) {
+    const letter = this.directed ? null : /\p{L}/u.exec(text);
+    if (!letter) return;
+    this.directed = true;
+    if (RIGHT_TO_LEFT.test(letter[0])) this.node.dir = "rtl";
   }
 
   /** Put `text` into the chip; the space before a word stays outside of what is coloured. */
@@ -137,6 +148,7 @@ export class Chips {
     group.node.append(item.chip);
     group.whole = completes(group.hex);
     group.text = decoded(group.hex);
+    this.#direct(group.text);
     group.joined.replaceChildren();
     appendMarked(group.joined, group.whole ? group.text : group.text.replace(/\ufffd+$/, ""));
     this.lastText = group.text;

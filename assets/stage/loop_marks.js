@@ -21,24 +21,25 @@ export class LoopMarks {
 
   reset() {
     for (const chip of this.marked ?? []) chip.classList.remove("ft-loop", "ft-loop-first");
-    Object.assign(this, { looked: 0, marked: [], said: "", lane: null });
+    Object.assign(this, { looked: 0, marked: [], said: "", lane: null, can: false });
     this.node.replaceChildren();
     this.node.hidden = true;
   }
 
   /** Look again when there is enough that is new; an answer that has ended is looked at once more. */
-  paint({ run, lane }) {
+  paint({ run, lane, steering }) {
     if (!lane) return;
     const n = lane.steps.length;
+    const can = Boolean(steering?.back) && lane.done && run.lanes.length === 1;
     if (n < this.looked) this.reset();
-    if (n === this.looked ? this.ended === lane.done : n - this.looked < EVERY && !lane.done) return;
-    Object.assign(this, { looked: n, ended: lane.done, lane, run });
+    if (n === this.looked ? this.ended === lane.done && this.can === can : n - this.looked < EVERY && !lane.done) return;
+    Object.assign(this, { looked: n, ended: lane.done, lane, run, can });
     this.#show(loopsOf(lane.ids), lane);
   }
 
   #show(loops, lane) {
     for (const loop of loops) this.#mark(loop);
-    const said = JSON.stringify([loops, lane.done]);
+    const said = JSON.stringify([loops, lane.done, this.can]);
     if (said === this.said) return;
     this.said = said;
     this.node.hidden = !loops.length;
@@ -67,16 +68,20 @@ export class LoopMarks {
     const line = box("ft-loop-line", make("span", "", text));
     line.title = words.say("loops.definition");
     line.append(button("ft-link", words.say("loops.go"), () => this.scene.move(first + period, { focus: true })));
-    if (lane.done && !this.scene.alone) {
-      const penalty = stronger(lane.decoding.repetition_penalty ?? 1);
-      if (penalty) line.append(button("ft-button", words.say("loops.retry", { penalty }), () => this.#retry(penalty)));
-    }
+    const penalty = this.can && !this.scene.alone ? stronger(lane.decoding.repetition_penalty ?? 1) : null;
+    if (penalty) line.append(this.#retry(first, penalty));
     return line;
   }
 
-  #retry(penalty) {
-    const request = this.run.started?.request ?? {};
-    this.scene.send("use", { request, settings: { ...this.lane.decoding, repetition_penalty: penalty } });
+  /** A branch at the loop's first token; the control follows, so that what goes on from it does so as well. */
+  #retry(first, penalty) {
+    const { words, send } = this.scene;
+    const press = button("ft-button", words.say("loops.retry", { penalty }), () => {
+      send("steer", { run: this.run.id, action: "penalise", step: first, penalty });
+      send("set", { repetition_penalty: penalty });
+    });
+    press.title = words.say("loops.retry_title");
+    return press;
   }
 }
 

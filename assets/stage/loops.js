@@ -1,4 +1,6 @@
-// Where an answer goes round in a circle, by the rule of playground/core/loops.py. Arithmetic only; knows no page.
+// Where an answer goes round in a circle: a stretch in which the same 1 to PERIOD_LIMIT tokens stand at least TIMES
+// times in a row and that is at least LENGTH tokens long, so that “ha ha ha” is none. Knows no page, and no text:
+// tokens are ids.
 
 const TIMES = 3;
 const LENGTH = 12;

@@ -6,17 +6,21 @@ import { count, percent } from "./numbers.js";
 import { stageName, stageWithValue } from "./settings.js";
 
 const ROW_PX = 25;
+const TOUCH_ROW_PX = 40;
+const TOUCH = "(max-width: 640px)";
 const CUT_PX = 22;
 const CUTS_RESERVED = 1;
 const LONG = 10;
 
 export class Rows {
-  constructor(scene) {
-    this.scene = scene;
+  /** `taking`: what lets a row be taken (see taking.js), null for rows to be read only. */
+  constructor(scene, taking = null) {
+    Object.assign(this, { scene, taking });
     this.rows = [];
     this.cuts = [];
     this.list = make("div", "ft-rows");
     this.list.setAttribute("role", "list");
+    taking?.watch(this.list);
     this.rest = this.#row();
     this.rest.node.classList.add("ft-rest");
     this.node = box("ft-table", this.#head(), this.list);
@@ -42,6 +46,7 @@ export class Rows {
   }
 
   #at(i) {
+    if (!this.rows[i]) this.taking?.attach((this.rows[i] = this.#row()));
     return (this.rows[i] ??= this.#row());
   }
 
@@ -72,6 +77,7 @@ export class Rows {
     setText(row.tag, candidate.removedBy ? stageName(words, candidate.removedBy) : "");
     row.tag.hidden = !candidate.removedBy;
     this.#masses(row, candidate, figures);
+    this.taking?.fill(row, candidate, figures);
     const key = candidate.removedBy ? "candidates.row_removed" : "candidates.row";
     const label = words.say(key, {
       token: name, raw: percent(candidate.raw, figures), processed: percent(candidate.processed, figures),
@@ -107,6 +113,7 @@ export class Rows {
 
   #place(found, lane, reserved) {
     let y = 0;
+    const pitch = this.taking && window.matchMedia(TOUCH).matches ? TOUCH_ROW_PX : ROW_PX;
     const cuts = new Map(found.cuts.map((cut) => [cut.before, cut]));
     let used = 0;
     found.rows.forEach((row, i) => {
@@ -116,12 +123,12 @@ export class Rows {
         y += CUT_PX;
       }
       this.rows[i].node.style.transform = `translateY(${y}px)`;
-      y += ROW_PX;
+      y += pitch;
     });
     this.cuts.forEach((cut, i) => { cut.hidden = i >= used; });
-    const room = Math.max(y, reserved * ROW_PX + CUTS_RESERVED * CUT_PX);
+    const room = Math.max(y, reserved * pitch + CUTS_RESERVED * CUT_PX);
     this.rest.node.style.transform = `translateY(${room}px)`;
-    this.list.style.height = `${room + ROW_PX}px`;
+    this.list.style.height = `${room + pitch}px`;
   }
 
   #cut(i, { stage }, lane, y) {

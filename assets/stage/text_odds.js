@@ -1,9 +1,8 @@
 // How probable any text would have been in the place of the token under the cursor, token by token.
 
 import { box, button, make, setAttributes, setText } from "./dom.js";
-import { visible } from "./marks.js";
 import { count, percent } from "./numbers.js";
-import { readToken } from "./run.js";
+import { TextPath, outer, small } from "./text_path.js";
 import { sourceText } from "./what_if.js";
 
 const LONGEST = 200;
@@ -26,9 +25,9 @@ export class TextOdds {
     this.typed = make("p", "ft-quiet ft-text-typed");
     this.said = make("p", "ft-why");
     this.said.setAttribute("aria-live", "polite");
-    this.rows = setAttributes(make("div", "ft-text-rows"), { role: "list" });
+    this.path = new TextPath(scene);
     this.source = make("p", "ft-quiet");
-    this.node = box("ft-text-odds", box("ft-text-line", this.input, this.go), this.typed, this.said, this.rows, this.source);
+    this.node = box("ft-text-odds", box("ft-text-line", this.input, this.go), this.typed, this.said, this.path.node, this.source);
     this.#preview();
   }
 
@@ -76,7 +75,7 @@ export class TextOdds {
     this.answer = null;
     setText(this.said, text);
     setText(this.source, "");
-    this.rows.replaceChildren();
+    this.path.clear();
   }
 
   #told(answer) {
@@ -90,46 +89,8 @@ export class TextOdds {
       vocabulary: this.run.model.vocabulary ? count(this.run.model.vocabulary) : "?",
       model: small(Math.exp(answer.logprob), answer.logprob, figures), settings: percent(answer.processed_probability, figures),
     }));
-    let [model, after] = [0, 1];
-    this.rows.replaceChildren(this.#head(), ...tokens.map((one) => {
-      model += one.logprob;
-      after *= one.processed_probability;
-      return this.#row(one, model, after);
-    }));
+    this.path.show(tokens, figures);
     const notes = (answer.notes ?? []).filter((key) => words.has(`notes.${key}`)).map((key) => words.say(`notes.${key}`));
     setText(this.source, [sourceText(words, answer.source, this.run, "what_if.read"), ...notes].join(" "));
   }
-
-  #head() {
-    const { words } = this.scene;
-    const cells = ["odds.token", "odds.rank", "candidates.raw", "candidates.processed", "odds.path"];
-    return box("ft-text-row ft-head", ...cells.map((key, i) => make("span", i ? "ft-number" : "", words.say(key))));
-  }
-
-  #row({ token, rank, logprob, processed_probability: after }, path, pathAfter) {
-    const { words } = this.scene;
-    const { figures } = this.run;
-    const name = visible(readToken(token));
-    const model = small(Math.exp(logprob), logprob, figures);
-    const product = small(Math.exp(path), path, figures);
-    const row = setAttributes(box("ft-text-row", make("span", "ft-name", name), make("span", "ft-number", count(rank)),
-      make("span", "ft-number", model), make("b", "ft-number", percent(after, figures)), make("span", "ft-number", product)), {
-      role: "listitem", "data-id": token[0], "data-rank": rank, "data-logprob": logprob, "data-after": after,
-      "aria-label": words.say("odds.row", { token: name, rank: count(rank), model, settings: percent(after, figures), path: product, after: percent(pathAfter, figures) }),
-    });
-    return row;
-  }
-}
-
-/** A text with its outer spaces to be seen. */
-const outer = (text) => text.replace(/^ +| +$/g, (spaces) => "␣".repeat(spaces.length)).replace(/[\u0000-\u001f\u007f]/g, (c) => visible({ text: c, bytes: "", special: false }));
-
-const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-
-/** A probability that may be tiny: below a hundredth of a per cent as 3.2 × 10⁻⁷. */
-function small(p, logprob, figures) {
-  if (p >= 1e-4) return percent(p, figures);
-  const power = Math.floor(logprob / Math.LN10);
-  const times = (10 ** (logprob / Math.LN10 - power)).toFixed(1);
-  return `${times}\u2009×\u200910⁻${[...String(-power)].map((digit) => RAISED[digit]).join("")}`;
 }

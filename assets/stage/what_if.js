@@ -17,7 +17,7 @@ const SLIDERS = {
   min_p: [0, 1, 0.01, 0], typical_p: [0, 1, 0.01, 1], repetition_penalty: [1, 2, 0.05, 1],
 };
 const ROWS = 6;
-const PATIENCE_MS = 60;
+const AT_ONCE_MS = 0;
 const STEPS_SHOWN = 40;
 
 export class WhatIf {
@@ -60,7 +60,7 @@ export class WhatIf {
   #use(settings) {
     this.settings = settings ?? ownSettings(this.lane);
     this.runAsked = null;
-    this.#paint();
+    this.#paint(AT_ONCE_MS);
   }
 
   #question(what, step) {
@@ -70,17 +70,19 @@ export class WhatIf {
     return { what, run: this.run.id, lane: this.lane.index, step, settings: given, key: JSON.stringify(given) };
   }
 
-  #paint() {
+  /** `patience`: how long this is to be wished before it is asked; a cursor that moves asks where it rests. */
+  #paint(patience) {
     const { words, questions } = this.scene;
     const own = same(this.settings, ownSettings(this.lane));
     const question = this.#question("whatif", this.cursor);
     const possible = questions.possible && this.run.done && this.step.distribution !== "processed";
-    if (possible && !own) questions.ask(question, PATIENCE_MS);
+    if (possible && !own) questions.ask(question, patience);
     const answer = own ? null : questions.answer(question);
     this.#paintRun();
     const shown = [this.step, question.key, answer, this.run.done];
     if (shown.every((one, i) => one === this.shown?.[i])) return;
     this.shown = shown;
+    this.node.dataset.answered = answer && !answer.waiting ? question.key : "";
     for (const [name, { input, value }] of this.inputs) this.#paintSlider(name, input, value);
     this.back.disabled = own;
     this.over.disabled = this.make.disabled = own || !possible;

@@ -5,8 +5,8 @@ those of the whole answer: the steps that were kept first, then numbers, text an
 Knows records only.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from playground.core.decoding import Decoding
 from playground.core.events import Event, Failed, Finished, Prefilled, Prefilling, Resumed, Started, Stepped
@@ -21,6 +21,8 @@ class Joined:
     step: int
     lane: int = 0
     _decoding: Decoding | None = None
+    _new: list[str] = field(default_factory=list)
+    """The texts of the steps that came after."""
 
     def told(self, event: Event) -> Iterator[Event]:
         """What an event of the continuing run is in the run as a whole."""
@@ -32,13 +34,14 @@ class Joined:
             case Prefilled():
                 yield self._resumed(event)
             case Stepped():
+                self._new.append(event.text)
                 yield replace(
                     event, step=event.step + self.step,
                     start_seconds=event.start_seconds + self._seconds,
                     end_seconds=event.end_seconds + self._seconds,
                 )  # fmt: skip
             case Finished():
-                yield replace(event, text=self._text + event.text, seconds=event.seconds + self._seconds)
+                yield replace(self._whole(event), seconds=event.seconds + self._seconds)
             case Failed():
                 yield replace(event, seconds=event.seconds + self._seconds)
             case _:
@@ -52,9 +55,18 @@ class Joined:
             return steps[-1].end_seconds
         return prefilled.end_seconds if prefilled is not None else 0.0
 
-    @property
-    def _text(self) -> str:
-        return "".join(step.text for step in self.parent.lanes[self.lane].steps[: self.step])
+    def _whole(self, event: Finished) -> Finished:
+        """The end of both: a stop string may have begun in what was kept, and takes that away too."""
+        kept = [step.text for step in self.parent.lanes[self.lane].steps[: self.step]]
+        before, new = "".join(kept), "".join(self._new)
+        if event.stop_string is None or not self._new:
+            return replace(event, text=before + event.text)
+        first = len(before + new) - len(self._new[-1]) - len(event.stop_string) + 1
+        place = (before + new).find(event.stop_string, max(0, first))
+        if not 0 <= place < len(before):
+            return replace(event, text=before + event.text)
+        pieces = [*kept, *self._new]
+        return replace(event, text=before[:place], withheld_steps=steps_reaching_past(pieces, place))
 
     def _kept(self, event: Started) -> Iterator[Event]:
         first, lane = self.parent.started, self.parent.lanes[self.lane]
@@ -85,3 +97,14 @@ class Joined:
         if first is None or not first.tokens_computed or first.warm_up:
             return None
         return round(reused_tokens * (first.end_seconds - first.start_seconds) / first.tokens_computed, 6)
+
+
+def steps_reaching_past(pieces: Sequence[str], place: int) -> int:
+    """How many trailing steps, which wrote `pieces`, end after character `place` of the joined text."""
+    end, count = sum(map(len, pieces)), 0
+    for piece in reversed(pieces):
+        if end <= place:
+            break
+        count += 1
+        end -= len(piece)
+    return count

@@ -67,7 +67,7 @@ class Lane:
         if self.finished is not None:
             return self.finished.text
         text = "".join(step.text for step in self.steps)
-        return text[: len(text) - self.steps[-1].held_characters] if self.steps else ""
+        return text[: max(0, len(text) - self.steps[-1].held_characters)] if self.steps else ""
 
     @property
     def finish_reason(self) -> str | None:

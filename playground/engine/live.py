@@ -51,16 +51,21 @@ def open_lane(
     prompt_ids: Sequence[int],
     first_step: int = 0,
 ) -> LiveLane:
-    """A lane that has chosen nothing yet; the last `first_step` of the ids are earlier runs' output."""
+    """A lane that has chosen nothing yet; the last `first_step` of the ids are earlier runs' output.
+
+    Its text goes on from theirs: a character or a stop string may have begun in it.
+    """
     prompt_tokens = len(prompt_ids) - first_step
     stages = build(decoding, prompt_tokens)
+    text = TextStream(tokenizer, vocabulary, prompt_ids[:prompt_tokens])
+    before = text.go_on(prompt_ids[prompt_tokens:])
     return LiveLane(
         index,
         decoding,
         stages,
         build(decoding.at(len(decoding.forced) + 1), prompt_tokens) if decoding.once else stages,
-        TextStream(tokenizer, vocabulary, prompt_ids),
-        StopStrings(decoding.stop),
+        text,
+        StopStrings(decoding.stop, before),
     )
 
 

@@ -1,6 +1,7 @@
 """From what the loop holds to the events it yields. Knows no forward and no consumer."""
 
 from playground.core.events import Finished, FinishReason, LayerKv, Note, Origin, Started, Stepped
+from playground.core.joining import steps_reaching_past
 from playground.core.request import Request
 from playground.core.tokens import Candidate
 from playground.engine.cache import Measured
@@ -97,22 +98,11 @@ def finished(
     text = lane.text.text
     withheld = 0
     if stop is not None:
-        text = text[: stop[0]]
-        withheld = _steps_reaching_past(lane.pieces, stop[0])
+        text = text[: max(0, stop[0])]  # it may have begun before the place where this run goes on
+        withheld = steps_reaching_past(lane.pieces, stop[0])
     return Finished(
         run, lane.index, reason, text, seconds, tail, stop and stop[1], withheld, kv_layers=kv_layers
     )
-
-
-def _steps_reaching_past(pieces: list[str], place: int) -> int:
-    """How many trailing steps end after character `place` of the joined text."""
-    end, count = sum(map(len, pieces)), 0
-    for piece in reversed(pieces):
-        if end <= place:
-            break
-        count += 1
-        end -= len(piece)
-    return count
 
 
 def _candidates(model: LoadedModel, found: Candidates) -> tuple[Candidate, ...]:

@@ -38,6 +38,13 @@ class TextStream:
         self.text += piece
         return piece
 
+    def go_on(self, ids: Sequence[int]) -> str:
+        """Take `ids` as read before: their text is returned, and what comes is the text after it."""
+        for id in ids:
+            self.add(id)
+        before, self.text = self.text, ""
+        return before
+
     def tail(self) -> str:
         """What is left at the end: bytes that never became a character, as U+FFFD."""
         piece = self._pieces.tail() if self._pieces else self._utf8.decode(b"", final=True)
@@ -82,24 +89,38 @@ def _last_written(vocabulary: Vocabulary, ids: Sequence[int]) -> list[int]:
 
 
 class StopStrings:
-    """Finds the first stop string in a growing text and says how much of its end to hold back."""
+    """Finds the first stop string in a growing text and says how much of its end to hold back.
 
-    def __init__(self, strings: Sequence[str]) -> None:
+    `before` is what stands before that text, where a run goes on from another one: a stop string may begin in
+    it, its place is then negative, and what is held reaches into it. One that ends there is none.
+    """
+
+    def __init__(self, strings: Sequence[str], before: str = "") -> None:
         self._strings = tuple(strings)
         self._longest = max(map(len, strings), default=0)
+        self._before = before[max(0, len(before) - self._longest + 1) :]
 
     def found(self, text: str, added: int) -> tuple[int, str] | None:
         """Place and wording of the earliest stop string that ends within the last `added` characters."""
-        begin = max(0, len(text) - added - self._longest + 1)
-        hits = [(text.find(string, begin), string) for string in self._strings]
-        return min((hit for hit in hits if hit[0] >= 0), default=None)
+        begin = len(text) - added - self._longest + 1
+        end, base = self._end(text, begin)
+        hits = [(end.find(string), string) for string in self._strings]
+        return min(((base + place, string) for place, string in hits if place >= 0), default=None)
 
     def held(self, text: str, added: int) -> int:
         """Length of the end of `text` not to show: a stop string's, or the longest beginning of one."""
         found = self.found(text, added)
         if found is not None:
             return len(text) - found[0]
-        for length in range(min(self._longest - 1, len(text)), 0, -1):
-            if any(string.startswith(text[-length:]) for string in self._strings):
+        end, _ = self._end(text, len(text) - self._longest + 1)
+        for length in range(len(end), 0, -1):
+            if any(string.startswith(end[-length:]) for string in self._strings):
                 return length
         return 0
+
+    def _end(self, text: str, begin: int) -> tuple[str, int]:
+        """The text from place `begin` on, as far as it is known, and the place where that begins."""
+        if begin >= 0:
+            return text[begin:], begin
+        before = self._before[max(0, len(self._before) + begin) :]
+        return before + text, -len(before)

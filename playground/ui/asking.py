@@ -7,6 +7,7 @@ gets none. Knows no component.
 from collections.abc import Callable, Mapping
 
 from playground.ui.inspecting import prompt_answer, waterfall_answer
+from playground.ui.own_words import pieces_answer
 from playground.ui.session import Tab, read_tab, send
 from playground.ui.streaming import Service
 from playground.ui.what_if import text_answer, what_if_answer, what_if_run_answer
@@ -16,7 +17,7 @@ Answer = Callable[[Service, Tab, object], Packet]
 
 ANSWERS: Mapping[str, Answer] = {
     "waterfall": waterfall_answer, "prompt": prompt_answer,
-    "whatif": what_if_answer, "whatif_run": what_if_run_answer, "text": text_answer,
+    "whatif": what_if_answer, "whatif_run": what_if_run_answer, "text": text_answer, "pieces": pieces_answer,
 }  # fmt: skip
 
 

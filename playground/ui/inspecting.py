@@ -28,6 +28,7 @@ def waterfall_answer(service: Service, tab: Tab, data: object) -> Packet:
     """What each setting did at a step: {what: "waterfall", run, lane, step}."""
     question = question_of("waterfall", data)
     try:
+        require_place(data, tab.language)
         run, _ = ended_run(service, tab, data)
         found = inspector(service, tab, run).step_waterfall(
             run, question["lane"], question["step"], Control()
@@ -53,27 +54,44 @@ def prompt_answer(service: Service, tab: Tab, data: object) -> Packet:
 
 
 def question_of(what: str, data: object) -> dict[str, Any]:
-    """The question as it is given back with its answer; what is not understood of it is 0."""
-    given = data if isinstance(data, dict) else {}
-    lane, step = (_whole(given.get(name)) for name in ("lane", "step"))
+    """The question as it is given back with its answer; a place that is none is given back as 0, and refused."""
+    lane, step = (value if _is_place(value) else 0 for _, value in _places(data))
     return {"what": what, "run": read_run(data) or "", "lane": lane, "step": step}
 
 
-def _whole(value: object) -> int:
-    return value if type(value) is int and 0 <= value < STEPS_LIMIT else 0
+def require_place(data: object, language: str) -> None:
+    """Raise `InvalidSetting` for a lane or a step that no run can have; one that is not named is the first."""
+    for name, value in _places(data):
+        if not _is_place(value):
+            raise InvalidSetting(say(language, "inspecting.no_place", name=name, value=repr(value)[:40]))
+
+
+def _places(data: object) -> list[tuple[str, Any]]:
+    given = data if isinstance(data, dict) else {}
+    return [(name, given.get(name, 0)) for name in ("lane", "step")]
+
+
+def _is_place(value: object) -> bool:
+    return type(value) is int and 0 <= value < STEPS_LIMIT
 
 
 def ended_run(service: Service, tab: Tab, data: object) -> tuple[Run, HostedRun | None]:
     """The run that the page shows, if it is the tab's own or the recorded one that everybody sees first."""
-    asked = read_run(data)
-    if asked is not None and service.recorded is not None and asked == service.recorded.id:
+    if service.recorded is not None and read_run(data) == service.recorded.id:
         return service.recorded, None
-    found = service.runs.get(tab.key(PLACE), asked) if tab.token and asked else None
-    if not isinstance(found, HostedRun):
-        raise InvalidSetting(say(tab.language, "inspecting.gone"))
+    found = own_run(service, tab, data)
     if not found.done:
         raise InvalidSetting(say(tab.language, "inspecting.running"))
     return found.run, found
+
+
+def own_run(service: Service, tab: Tab, data: object) -> HostedRun:
+    """The run of the tab that the question names, ended or not; raises `InvalidSetting`."""
+    asked = read_run(data)
+    found = service.runs.get(tab.key(PLACE), asked) if tab.token and asked else None
+    if not isinstance(found, HostedRun):
+        raise InvalidSetting(say(tab.language, "inspecting.gone"))
+    return found
 
 
 def inspector(service: Service, tab: Tab, run: Run) -> Inspector:

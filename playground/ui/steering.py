@@ -16,6 +16,7 @@ from playground.core.branch import continued
 from playground.core.decoding import Decoding, InvalidSetting, validated
 from playground.core.joining import Joined
 from playground.core.refusal import Refused
+from playground.core.run import Run
 from playground.core.tokens import Token
 from playground.ui.branches import ENDS, maker
 from playground.ui.session import Tab, read_tab, send
@@ -60,7 +61,7 @@ class _Wish:
         ways: dict[str, Callable[[], Iterator[str] | None]] = {
             "pause": self._pause, "play": self._play, "step": self._step, "speed": self._speed,
             "back": self._back, "branch": self._branch, "force": self._force, "ban": self._ban,
-            "boost": self._boost, "show": self._show,
+            "boost": self._boost, "penalise": self._penalise, "show": self._show,
         }  # fmt: skip
         action = self.data.get("action")
         way = ways.get(action) if isinstance(action, str) else None
@@ -106,6 +107,9 @@ class _Wish:
         bias = (*((other, value) for other, value in base.bias if other != id), (id, by))
         return self._from(self._place(), "play", {"bias": bias, "once": not self._whole()})
 
+    def _penalise(self) -> Iterator[str]:
+        return self._from(self._place(), "play", {"repetition_penalty": self.data.get("penalty")})
+
     def _force(self) -> Iterator[str]:
         text, step = self.data.get("text"), self._place()
         if not isinstance(text, str) or not 0 < len(text) <= WORDS_LIMIT:
@@ -113,7 +117,7 @@ class _Wish:
         backend: object = maker(self.service.models, self.run)
         if not isinstance(backend, Continuer):
             raise InvalidSetting(say(self.tab.language, "steering.no_model"))
-        tokens, _ = backend.continuation(self._tokens(step), text)
+        tokens, _ = backend.continuation(tokens_before(self.run.run, step), text)
         return self._from(step, "play", {"forced": tuple(token.id for token in tokens)})
 
     def _show(self) -> Iterator[str]:
@@ -199,7 +203,8 @@ class _Wish:
     def _whole(self) -> bool:
         return self.data.get("whole") is True
 
-    def _tokens(self, step: int) -> list[Token]:
-        started = self.run.run.started
-        prompt = list(started.prompt) if started is not None else []
-        return prompt + [one.token for one in self.run.run.lanes[0].steps[:step]]
+
+def tokens_before(run: Run, step: int) -> list[Token]:
+    """The tokens of prompt and answer that stand before `step` of the run's first lane."""
+    prompt = list(run.started.prompt) if run.started is not None else []
+    return prompt + [one.token for one in run.lanes[0].steps[:step]]

@@ -15,7 +15,7 @@ from playground.core.decoding import Decoding, InvalidSetting, validated
 from playground.core.refusal import Refused
 from playground.core.run import Run
 from playground.core.what_if import RunWhatIf, StepWhatIf, TextOdds
-from playground.ui.inspecting import ended_run, inspector, question_of
+from playground.ui.inspecting import ended_run, inspector, question_of, require_place
 from playground.ui.sentences import translated
 from playground.ui.session import Tab
 from playground.ui.streaming import Service
@@ -68,8 +68,9 @@ Told = Callable[[Rejudge, Run, dict[str, Any]], dict[str, Any]]
 
 
 def _answered(what: str, service: Service, tab: Tab, data: object, told: Told) -> Packet:
-    asked = question_of(what, data) | {"key": _key(data)}
+    asked = question_of(what, data) | {"key": key_of(data)}
     try:
+        require_place(data, tab.language)
         run, _ = ended_run(service, tab, data)
         backend: object = inspector(service, tab, run)
         if not isinstance(backend, Rejudge):
@@ -79,7 +80,7 @@ def _answered(what: str, service: Service, tab: Tab, data: object, told: Told) -
         return {"answer": asked | {"error": translated(str(error), tab.language)}}
 
 
-def _key(data: object) -> str:
+def key_of(data: object) -> str:
     """The stage's own name for its question, given back as it came."""
     key = data.get("key") if isinstance(data, dict) else None
     return key if isinstance(key, str) and len(key) <= KEY_LIMIT else ""

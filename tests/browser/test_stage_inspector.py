@@ -1,6 +1,7 @@
 """The inspector on made events: the timeline's prompt and words, the panels, and what a moving cursor costs."""
 
 import math
+import random
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -11,6 +12,8 @@ from playwright.sync_api import expect
 from playground.core.decoding import Decoding
 from playground.core.events import Event, PromptRead, Read, StageRecord
 from playground.core.tokens import Candidate, Expected
+from playground.core.trace import load_trace
+from playground.settings import assets_dir
 from tests.browser.stage_events import (
     NASTY,
     finished,
@@ -344,3 +347,49 @@ def test_candidates_are_told_apart_by_what_cannot_be_seen(stage: Any) -> None:
         }"""
     )
     assert inside
+
+
+LOOPS = [
+    ([], []),
+    ([1] * 11, []),
+    ([1] * 12, [(0, 1, 12)]),
+    ([9, *[1, 2, 3, 4] * 3, 5], [(1, 4, 12)]),
+    ([9, *[1, 2, 3, 4] * 2, 1, 2, 3, 5], []),
+    ([*range(30), *range(30), *range(30)], [(0, 30, 90)]),
+    ([*[1, 2] * 6, 7, 8, *[3, 4, 5, 6] * 4], [(0, 2, 12), (14, 4, 16)]),
+    (list(range(200)), []),
+    ([*range(65)] * 3, []),
+]
+
+
+def test_a_loop_is_the_same_tokens_three_times_in_a_row_and_twelve_long(stage: Any) -> None:
+    page = stage()
+    draws = random.Random(4)
+    texts = [ids for ids, _ in LOOPS] + [[draws.randrange(3) for _ in range(40)] for _ in range(200)]
+    found = page.evaluate(
+        "async (texts) => { const { loopsOf } = await import('/assets/stage/loops.js'); return texts.map(loopsOf); }",
+        texts,
+    )
+    told = [[(o["first"], o["period"], o["length"]) for o in one] for one in found]
+    assert told[: len(LOOPS)] == [expected for _, expected in LOOPS]
+    for ids, loops in zip(texts, told, strict=True):
+        for first, period, length in loops:
+            repeated = ids[first : first + length]
+            assert repeated[period:] == repeated[:-period] and length >= 3 * period
+        assert all(a[0] + a[2] <= b[0] for a, b in pairwise(loops))
+
+
+def test_the_shipped_trace_goes_round_and_its_entropy_falls(stage: Any) -> None:
+    page = stage()
+    lane = load_trace(assets_dir() / "traces" / "loop.jsonl").runs[0].lanes[0]
+    steps = [{"raw_entropy_bits": step.raw_entropy_bits} for step in lane.steps]
+    (loop,), falls = page.evaluate(
+        """async ([ids, steps]) => {
+          const { collapse, loopsOf } = await import('/assets/stage/loops.js');
+          const found = loopsOf(ids);
+          return [found, collapse(steps, found[0])];
+        }""",
+        [lane.token_ids, steps],
+    )
+    assert loop["period"] == 8 and loop["first"] < 20 and loop["length"] > 40
+    assert falls["within"] < falls["before"]

@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from playground.core.loops import loops
-from playground.settings import assets_dir
-
 pytestmark = [pytest.mark.browser, pytest.mark.model]
 
 ENDED = (
@@ -72,39 +69,31 @@ def test_a_loop_is_marked_and_tried_again_with_a_penalty(open_page: Any, on_mode
     generate(page, "We went to the market and", 48)
     told = page.get_by_role("group", name="Loops")
     expect(told).to_contain_text("times in a row", timeout=30_000)
-    ids = page.locator(".ft-answer .ft-token").evaluate_all(
-        "(all) => all.map((one) => Number(one.dataset.id))"
-    )
+    chips = page.locator(".ft-answer .ft-token[data-i]")
+    ids = chips.evaluate_all("(all) => all.map((one) => one.dataset.id)")
     marked = page.locator(".ft-answer .ft-token.ft-loop").evaluate_all(
         "(all) => all.map((one) => Number(one.dataset.i))"
     )
-    found = loops(ids)
-    assert marked == [i for loop in found for i in range(loop.first, loop.first + loop.length)]
+    begins = page.locator(".ft-answer .ft-token.ft-loop-first").evaluate_all(
+        "(all) => all.map((one) => Number(one.dataset.i))"
+    )
+    first, period = begins[0], begins[1] - begins[0]
+    assert marked[0] == first and marked[-1] - first + 1 >= max(12, 3 * period)
+    assert ids[first : first + period] == ids[first + period : first + 2 * period]
     told.get_by_role("button", name="Go there").first.press("Enter")
     page.wait_for_function(
-        f"document.querySelector('.ft-token[aria-current]').dataset.i === '{found[0].first + found[0].period}'"
+        f"document.querySelector('.ft-token[aria-current]').dataset.i === '{first + period}'", timeout=30_000
     )
-    told.get_by_role("button", name="Try again with a penalty").first.press("Enter")
-    expect(page.locator(".ft-settings")).to_contain_text("penalty 1.3", timeout=30_000)
-    expect(page.get_by_role("spinbutton", name="Repetition penalty")).to_have_value("1.3")
-    page.wait_for_function(ENDED % 40, timeout=60_000)
-    expect(told).to_be_hidden()
-
-
-def test_the_rule_in_the_page_is_the_rule_of_core(stage: Any) -> None:
-    page = stage()
-    texts = [
-        [1] * 12,
-        [9, *[1, 2, 3, 4] * 3, 5],
-        [*[1, 2] * 6, 7, 8, *[3, 4, 5, 6] * 4],
-        list(range(40)),
-        [0, 1, 0, 0] * 9,
-    ]
-    found = page.evaluate(
-        "async (texts) => { const { loopsOf } = await import('/assets/stage/loops.js'); return texts.map(loopsOf); }",
-        texts,
-    )
-    assert [[(o["first"], o["period"], o["length"]) for o in one] for one in found] == [
-        [(o.first, o.period, o.length) for o in loops(ids)] for ids in texts
-    ]
-    assert (assets_dir() / "stage" / "loops.js").is_file()
+    told.get_by_role("button", name="Branch before it with a penalty").first.press("Enter")
+    tree = page.get_by_role("region", name="Branches")
+    expect(tree.get_by_role("listitem")).to_have_count(2, timeout=30_000)
+    expect(tree.get_by_role("button").nth(1)).to_have_attribute("aria-current", "true", timeout=30_000)
+    expect(tree.get_by_role("button").nth(1)).to_contain_text(f"at token {first + 1}")
+    expect(page.get_by_role("spinbutton", name="Repetition penalty")).to_have_value("1.3", timeout=30_000)
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_disabled(timeout=60_000)
+    expect(told).to_be_hidden(timeout=30_000)
+    branch = chips.evaluate_all("(all) => all.map((one) => one.dataset.id)")
+    assert branch[:first] == ids[:first] and branch != ids
+    expect(page.locator(".ft-settings")).to_contain_text("penalty 1.3")
+    tree.get_by_role("button").first.press("Enter")
+    expect(told).to_be_visible(timeout=30_000)

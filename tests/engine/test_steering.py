@@ -27,10 +27,10 @@ def made(*lanes: Decoding, tokens: int = 12) -> Run:
     return fold(stream(MODEL, Request(prompt_ids=PROMPT, lanes=lanes)))
 
 
-def gone_on(parent: Run, step: int, **changes: object) -> Run:
+def gone_on(parent: Run, step: int, tokens: int = 12, **changes: object) -> Run:
     """`parent` from `step` on, told as one run."""
     asked = continued(parent, step)
-    lane = replace(asked.lanes[0], max_new_tokens=12 - step, **changes)  # type: ignore[arg-type]
+    lane = replace(asked.lanes[0], max_new_tokens=tokens - step, **changes)  # type: ignore[arg-type]
     joined = Joined(parent, step)
 
     def told() -> Iterator[Event]:
@@ -61,6 +61,28 @@ def test_a_run_told_as_one_is_the_run_that_never_stopped(decoding: Decoding, ste
     ends = [s.end_seconds for s in lane.steps]
     assert ends == sorted(ends)
     assert loads_trace(dumps_trace([again])).records == [again]
+
+
+@pytest.mark.parametrize("stops", [("fox 😊",), ("own fox", "😊 s"), ("n", "聪!"), ("never",)])
+def test_words_and_characters_that_span_the_place_where_a_run_goes_on(stops: tuple[str, ...]) -> None:
+    """For every place to go on from: the stop string that ends the unbroken run ends this one, the same is withheld,
+    and a character whose bytes stand on both sides is whole."""
+    ids = tuple(MODEL.tokenizer("own fox 😊 says 聪!", add_special_tokens=False)["input_ids"])
+    told = replace(GREEDY, forced=ids)
+    whole, parent = (made(one, tokens=len(ids)).lanes[0] for one in (replace(told, stop=stops), told))
+    assert parent.text == "own fox 😊 says 聪!" and (whole.finish_reason == "stop_string") == (
+        stops != ("never",)
+    )
+    run = made(told, tokens=len(ids))
+    for step in range(1, len(whole.steps)):
+        again = gone_on(run, step, tokens=len(ids), forced=ids[step:], stop=stops).lanes[0]
+        assert again.finished is not None and whole.finished is not None
+        assert (again.text, again.finish_reason) == (whole.text, whole.finish_reason), step
+        assert again.finished.withheld_steps == whole.finished.withheld_steps, step
+        assert again.finished.stop_string == whole.finished.stop_string
+        assert again.step_texts() == whole.step_texts(), step
+        held = [one.held_characters for one in again.steps[step:]]
+        assert held == [one.held_characters for one in whole.steps[step:]], step
 
 
 def test_a_run_goes_on_from_one_that_went_on_under_other_settings() -> None:

@@ -78,14 +78,23 @@ def test_whoever_has_no_right_to_it_gets_a_sentence(service: Any, answer: Any) -
     other = replace(TAB, token="f" * 32)
     for tab, data in (
         (other, {"run": "mine", "step": 0}), (TAB, {"run": "nobody's"}), (TAB, None), (TAB, "mine"),
-        (TAB, {"run": ["mine"], "step": {}}), (replace(TAB, token=""), {"run": "mine"}),
+        (TAB, {"run": ["mine"], "step": 0}), (replace(TAB, token=""), {"run": "mine"}),
     ):  # fmt: skip
         assert "no longer kept" in answer(service, tab, data)["answer"]["error"]
 
 
-def test_places_that_are_none_are_the_first_and_refusals_are_translated(service: Any) -> None:
-    asked = {"run": "mine", "lane": -3, "step": True}
-    assert waterfall_answer(service, TAB, asked)["answer"]["step"] == 0
+@pytest.mark.parametrize(
+    "place", [{"lane": -3}, {"step": True}, {"step": 10**9}, {"step": "1"}, {"lane": {}}]
+)
+def test_a_place_that_is_none_is_refused_and_not_taken_for_the_first(
+    service: Any, place: dict[str, object]
+) -> None:
+    found = waterfall_answer(service, TAB, {"run": "mine"} | place)["answer"]
+    assert "counted from 0" in found["error"] and "waterfall" not in found
+    assert (found["lane"], found["step"]) == (0, 0)
+
+
+def test_refusals_are_translated(service: Any) -> None:
     said = waterfall_answer(service, replace(TAB, language="zh"), {"run": "mine", "step": 9})["answer"][
         "error"
     ]

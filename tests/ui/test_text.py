@@ -143,7 +143,7 @@ LITERAL = re.compile(
 NOT_SHOWN = re.compile(  # keys, selectors, calls, classes
     r"[^A-Z\u4e00-\u9fff ][^ \u4e00-\u9fff]*|[#.\[(:].*|.*\[[\w-]+[\]=].*|\w+\(.*|[a-z]{2}-[\w-]+( [a-z]{2}-[\w-]+)*"
 )
-KEYS = {"Enter", "Escape", "Home", "End", "ArrowLeft", "ArrowRight"}
+KEYS = {"Enter", "Escape", "Home", "End", "Tab", "ArrowLeft", "ArrowRight"}
 PYTHON_CODE = {"recompute.js"}
 
 
