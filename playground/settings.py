@@ -15,10 +15,12 @@ from playground.core.refusal import Refused
 
 THREADS_LIMIT = 1024
 
+NATIVE = "llamacpp"
+"""In place of a server's address: llama.cpp in this process."""
 SPACES = "https://huggingface.co/spaces"
 
 _SPACE = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
-_YES = {"1", "true", "yes", "on"}
+_YES = {"1", "t", "true", "yes", "on"}
 
 
 class InvalidEnvironment(Refused, ValueError):
@@ -33,9 +35,9 @@ class Settings:
 
     `cache_dir` holds our own converted models and nothing else's. `model` None is the default
     model. `threads` None leaves the number of CPU threads to the engine. `offline` forbids every
-    request that leaves the machine. `on_space` tells a Hugging Face Space, `space_address` where
-    its visitors see it: the page itself stands in a frame there. `server_key` is sent to the operator's own
-    `--server`, and shown nowhere.
+    request that leaves the machine. `on_space` tells a Hugging Face Space, `zero_gpu` one whose GPU comes
+    and goes with each call, `space_address` where its visitors see it: the page itself stands in a frame
+    there. `server_key` is sent to the operator's own `--server`, and shown nowhere.
     """
 
     cache_dir: Path
@@ -47,6 +49,7 @@ class Settings:
     threads: int | None = None
     offline: bool = False
     on_space: bool = False
+    zero_gpu: bool = False
     space_address: str | None = None
     server_key: str = field(default="", repr=False)
 
@@ -73,6 +76,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         threads=_whole(env, 1, THREADS_LIMIT, "FIRST_TOKEN_THREADS") or _openmp_threads(env),
         offline=any(_yes(env, name) for name in offline),
         on_space=on_space,
+        zero_gpu=_yes(env, "SPACES_ZERO_GPU"),
         server_key=_first(env, "FIRST_TOKEN_SERVER_KEY") or "",
         space_address=f"{SPACES}/{space}" if _SPACE.fullmatch(space) else None,
     )

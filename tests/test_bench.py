@@ -4,12 +4,16 @@ import json
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from playground.bench import Result, main, measure, summary
 from playground.bench.contenders import Contender, Task, Timed
-from playground.bench.sections import CEILING, OWN, PLAIN, SECTIONS, Section, growth
+from playground.bench.llamacpp import DIRECT, THROUGH
+from playground.bench.sections import CEILING, OWN, PEERS, PLAIN, SECTIONS, STREAMED, Section, growth
+from playground.cli import app
 from playground.cli.bench import NAMES
-from playground.core.decoding import GREEDY
+from playground.cli.bench import PEERS as KNOWN
+from playground.core.decoding import GREEDY, InvalidSetting
 from playground.engine.model import LoadedModel
 from tests.engine.families import tiny
 
@@ -63,16 +67,27 @@ def test_a_grown_text_is_read_once_and_gone_on_from() -> None:
 
 def test_the_command_knows_the_sections() -> None:
     assert list(SECTIONS) == list(NAMES)
+    assert set(PEERS) == set(KNOWN) and sorted(name for names in PEERS.values() for name in names) == sorted(
+        NAMES
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [["--against", "ollama"], ["--section", "all"], ["--random-init", "gpt2", "--model", "x"]]
+)
+def test_what_it_does_not_know_is_refused_before_anything_is_loaded(options: list[str]) -> None:
+    answer = CliRunner().invoke(app, ["bench", *options])
+    assert answer.exit_code != 0 and isinstance(answer.exception, InvalidSetting)
 
 
 @pytest.mark.model
 @pytest.mark.slow
 def test_the_suite_runs_and_its_last_line_is_json(capsys: pytest.CaptureFixture[str]) -> None:
-    main(rounds=1, tokens=2, sections=("decode",))
+    main(rounds=1, tokens=2, sections=("decode", "llamacpp"))
     answer = json.loads(capsys.readouterr().out.splitlines()[-1])
     rows = {(row["name"], row["against"]) for row in answer["results"]}
     assert {
         (f"{OWN}, {setting}", other) for setting in ("greedy", "sampled") for other in (PLAIN, CEILING)
-    } <= rows
+    } | {(f"{THROUGH}, greedy", other) for other in (STREAMED, DIRECT)} <= rows
     assert all(row["tokens_per_second"] > 0 and row["n"] == 1 for row in answer["results"])
     assert answer["machine"] and answer["dtype"]

@@ -43,18 +43,18 @@ def main(
     rounds: int = 5,
     tokens: int = 48,
     sections: Sequence[str] = (),
+    random_init: str | None = None,
 ) -> None:
-    """Measure the `sections`, all where none is named; print a table, and the results as JSON on the last line."""
+    """Measure the `sections`, those against `generate` where none is named; print a table, and the results as JSON on
+    the last line. With `random_init`, a config, the weights are drawn.
+    """
     import torch
 
-    from playground.bench.sections import SECTIONS
-    from playground.engine.load import load_model
+    from playground.bench.sections import PEERS, SECTIONS
 
-    _say("loading the model")
-    loaded = load_model(model, device=device, dtype=dtype)
-    loaded.stop_ids = frozenset()  # everyone makes the same number of tokens
+    loaded = _loaded(model, device, dtype, random_init)
     results: list[Result] = []
-    for name in sections or SECTIONS:
+    for name in sections or PEERS["generate"]:
         for section in SECTIONS[name](loaded, tokens):
             results += summary(section, measure(section, loaded, rounds))
     facts = loaded.facts
@@ -71,6 +71,19 @@ def main(
             }
         )
     )
+
+
+def _loaded(model: str | None, device: str, dtype: str, random_init: str | None) -> "LoadedModel":
+    from playground.engine.drawn import drawn_model
+    from playground.engine.load import load_model
+
+    _say("loading the model" if random_init is None else f"drawing the weights of {random_init}")
+    if random_init is None:
+        loaded = load_model(model, device=device, dtype=dtype)
+    else:
+        loaded = drawn_model(random_init, device=device, dtype=dtype)
+    loaded.stop_ids = frozenset()  # everyone makes the same number of tokens
+    return loaded
 
 
 def measure(section: "Section", model: "LoadedModel", rounds: int) -> list[Rates]:

@@ -112,11 +112,32 @@ def growth(model: LoadedModel, tokens: int) -> Iterator[Section]:
         yield Section(f"after {length:,} tokens", task, ways)
 
 
+def llamacpp(model: LoadedModel, tokens: int) -> Iterator[Section]:
+    """llama.cpp on the model's GGUF file, asked directly and through its backend, with as many probabilities."""
+    from playground.backends.native import open_native
+    from playground.bench.llamacpp import DIRECT, THROUGH, asked, through
+    from playground.engine.sources import gguf
+
+    backend = open_native(gguf(model.facts.name), torch.get_num_threads())
+    try:
+        ways = {
+            STREAMED: Contender(streamed),
+            DIRECT: Contender(partial(asked, backend)),
+            THROUGH: Contender(partial(through, backend), against=(STREAMED, DIRECT)),
+        }
+        yield Section("greedy", Task(_ids(model), GREEDY, tokens), ways)
+    finally:
+        backend.close()
+
+
 Sections = Callable[[LoadedModel, int], Iterator[Section]]
 
 SECTIONS: dict[str, Sections] = {
-    "decode": decode, "lanes": six_lanes, "prefill": prefill, "growth": growth,
+    "decode": decode, "lanes": six_lanes, "prefill": prefill, "growth": growth, "llamacpp": llamacpp,
 }  # fmt: skip
+
+PEERS = {"generate": ("decode", "lanes", "prefill", "growth"), "llamacpp": ("llamacpp",)}
+"""The sections that measure against each of those whom others use."""
 
 
 def _ids(model: LoadedModel) -> tuple[int, ...]:

@@ -15,7 +15,9 @@ Model = Annotated[
 Server = Annotated[
     str | None,
     typer.Option(
-        "--server", metavar="URL", help="Let a server answer: llama.cpp, vLLM, SGLang, OpenAI's API."
+        "--server",
+        metavar="URL",
+        help="Let a server answer: llama.cpp, vLLM, SGLang, OpenAI's API; llamacpp is one in this process.",
     ),
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]

@@ -23,6 +23,7 @@ from playground.engine.progress import Progress
 
 if TYPE_CHECKING:
     from playground.backends.local import LocalBackend, LocalTokenizer
+    from playground.backends.native import NativeBackend
 
 OnEvent = Callable[[Run, Event], None]
 
@@ -47,9 +48,21 @@ def chosen_backend(server: str | None, model: str | None, device: str, dtype: st
     if server is None:
         return local_backend(model, device, dtype, offline)
     from playground import settings
+
+    if server == settings.NATIVE:
+        return native_backend(model)
     from playground.backends.remote.backend import connect
 
     return connect(server, settings.from_environment().server_key, model)
+
+
+def native_backend(model: str | None) -> "NativeBackend":
+    """The GGUF file `model`, or the default's, in llama.cpp; says on stderr what takes time meanwhile."""
+    with progress_line() as report:
+        from playground.backends.native import open_native
+        from playground.engine.sources import gguf
+
+        return open_native(gguf(model, report=report))
 
 
 def local_tokenizer(model: str | None, offline: bool) -> "LocalTokenizer":

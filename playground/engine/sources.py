@@ -52,6 +52,20 @@ def find(name: str | None = None, *, offline: bool = False, report: Report = sil
     return _from_hub(known.hub if known else name, offline, report)
 
 
+def gguf(name: str | None, *, report: Report = silent) -> Path:
+    """The GGUF file that `name` is, or that the default model ships as; raises `CannotLoad`."""
+    known = catalog.default_model() if name is None else catalog.model(_readable(name))
+    if known is not None and known.default:
+        return wheel.original(report)
+    found = _local(_readable(name)) if name is not None and known is None else None
+    if found is None or found.gguf_file is None:
+        raise CannotLoad(
+            f"llama.cpp reads GGUF files, and {name!r} is none on this machine; nothing was changed: give the path of "
+            "a .gguf file, or leave the engine to First Token."
+        )
+    return found.folder / found.gguf_file
+
+
 def _default(known: catalog.KnownModel, offline: bool, report: Report) -> Source:
     folder = hub.cached(known.hub)
     if folder is not None:

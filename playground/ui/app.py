@@ -144,13 +144,32 @@ def local_models(
 ) -> Models:
     """Models that run on this machine: `model` or the default first, then the catalog."""
     default = model or catalog.default_model().hub
-    return Models(
-        _loader(device, dtype, offline), default, tuple(m.hub for m in catalog.models()), open_names
-    )
+    on_zero = _zero_gpu()
+    load = _loader("cpu" if on_zero else device, dtype, offline, on_zero)
+    return Models(load, default, tuple(m.hub for m in catalog.models()), open_names)
+
+
+def _zero_gpu() -> Callable[[Any], Backend] | None:
+    """What answers on ZeroGPU, where a GPU comes with each call; None elsewhere.
+
+    Imported before the page is served, since the platform then asks which functions take a GPU.
+    """
+    if not settings.from_environment().zero_gpu:
+        return None
+    try:
+        from playground.backends.zero import ZeroBackend
+    except ImportError as error:
+        print(f"ZeroGPU cannot be used ({error}); models run on the CPU.", flush=True)
+        return None
+    return ZeroBackend
 
 
 def server_models(server: str, model: str | None) -> Models:
     """The model of the operator's server, for everybody who opens the page."""
+    if server == settings.NATIVE:
+        return Models(
+            _native(model), f"llama.cpp · {model or catalog.default_model().title}", open_names=False
+        )
     from playground.backends.remote.address import read_address
     from playground.backends.remote.backend import connect
 
@@ -162,7 +181,23 @@ def server_models(server: str, model: str | None) -> Models:
     return Models(load, read_address(server).shown, open_names=False)
 
 
-def _loader(device: str, dtype: str, offline: bool) -> Callable[[str, Report], Backend]:
+def _native(model: str | None) -> Callable[[str, Report], Backend]:
+    def load(name: str, report: Report) -> Backend:
+        from playground.backends.native import open_native
+        from playground.engine.sources import gguf
+
+        backend = open_native(gguf(model, report=_in_terminal(name, report)))
+        print(f"{backend.facts().name} answers through llama.cpp in this process.", flush=True)
+        return backend
+
+    return load
+
+
+def _loader(
+    device: str, dtype: str, offline: bool, made: Callable[[Any], Backend] | None = None
+) -> Callable[[str, Report], Backend]:
+    """Loads a model and makes a backend of it: a local one, or what `made` makes."""
+
     def load(name: str, report: Report) -> Backend:
         tell = _in_terminal(name, report)
         tell(Progress("import"))
@@ -173,7 +208,7 @@ def _loader(device: str, dtype: str, offline: bool) -> Callable[[str, Report], B
             name, device=device, dtype=dtype, offline=offline, progress=tell, leave_a_core=True
         )
         print(f"{name} is ready, {model.facts.dtype} on {model.facts.device_name}.", flush=True)
-        return LocalBackend(model)
+        return (made or LocalBackend)(model)
 
     return load
 
