@@ -9,7 +9,17 @@ from typer.testing import CliRunner
 from playground.bench import Result, main, measure, summary
 from playground.bench.contenders import Contender, Task, Timed
 from playground.bench.llamacpp import DIRECT, THROUGH
-from playground.bench.sections import CEILING, OWN, PEERS, PLAIN, SECTIONS, STREAMED, Section, growth
+from playground.bench.sections import (
+    CEILING,
+    IN_8_BIT,
+    OWN,
+    PEERS,
+    PLAIN,
+    SECTIONS,
+    STREAMED,
+    Section,
+    growth,
+)
 from playground.cli import app
 from playground.cli.bench import NAMES
 from playground.cli.bench import PEERS as KNOWN
@@ -83,11 +93,13 @@ def test_what_it_does_not_know_is_refused_before_anything_is_loaded(options: lis
 @pytest.mark.model
 @pytest.mark.slow
 def test_the_suite_runs_and_its_last_line_is_json(capsys: pytest.CaptureFixture[str]) -> None:
-    main(rounds=1, tokens=2, sections=("decode", "llamacpp"))
+    main(rounds=1, tokens=2, sections=("decode", "int8", "llamacpp"))
     answer = json.loads(capsys.readouterr().out.splitlines()[-1])
     rows = {(row["name"], row["against"]) for row in answer["results"]}
     assert {
         (f"{OWN}, {setting}", other) for setting in ("greedy", "sampled") for other in (PLAIN, CEILING)
-    } | {(f"{THROUGH}, greedy", other) for other in (STREAMED, DIRECT)} <= rows
+    } | {(f"{THROUGH}, greedy", other) for other in (STREAMED, DIRECT)} | {
+        (f"{IN_8_BIT}, greedy", OWN)
+    } <= rows
     assert all(row["tokens_per_second"] > 0 and row["n"] == 1 for row in answer["results"])
     assert answer["machine"] and answer["dtype"]

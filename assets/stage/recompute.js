@@ -4,6 +4,7 @@
 // nothing of it can become code. Knows no page.
 
 const DTYPES = ["float32", "bfloat16", "float16"];
+const DTYPES_SMALL = ["int8"];
 const COMMIT = /^[0-9a-f]{40}$/;
 const IDS_A_LINE = 16;
 
@@ -74,14 +75,14 @@ ${answer}
 }
 
 function load(run, names = []) {
-  const { name, revision, dtype } = run.model;
+  const { name, revision, dtype, weights } = run.model;
   const pinned = COMMIT.test(revision ?? "") ? `, revision="${revision}"` : "";
   const folder = pinned ? "" : "  # or its folder, which `first-token models list` shows\n";
   return `import torch
 from transformers import ${["AutoModelForCausalLM", ...names].join(", ")}
 
 name = ${literal(String(name ?? ""))}${folder || "\n"}model = AutoModelForCausalLM.from_pretrained(name${pinned}, dtype=torch.${DTYPES.includes(dtype) ? dtype : "float32"})
-`;
+${weights ? `# The run had its matrices in ${DTYPES_SMALL.includes(weights) ? weights : "fewer bits"}: its numbers are near these, not the same.\n` : ""}`;
 }
 
 /** The stages that acted at this step, in their order. */

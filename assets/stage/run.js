@@ -75,7 +75,7 @@ export class Run {
 
   /** Two figures for a 16-bit run, else three: more would be noise. */
   get figures() {
-    return /16$/.test(this.model.dtype ?? "") ? 2 : 3;
+    return this.model.weights || /16$/.test(this.model.dtype ?? "") ? 2 : 3;
   }
 }
 

@@ -16,13 +16,14 @@ from playground.core.kv import CacheSpec
 from playground.core.race import Item
 from playground.core.request import ModelFacts, Request
 from playground.core.run import Run
-from playground.core.scoring import Scoring
+from playground.core.scoring import Divergence, Scoring
 from playground.core.tokens import Token
 from playground.core.waterfall import StepWaterfall
 from playground.core.what_if import RunWhatIf, StepWhatIf, TextOdds
 from playground.engine.continuation import encode_continuation
 from playground.engine.costing import cost_shape
 from playground.engine.decode import stream
+from playground.engine.divergence import divergence
 from playground.engine.errors import RequestError
 from playground.engine.experiments import EXPERIMENTS
 from playground.engine.inspection import prompt_read, step_waterfall
@@ -112,6 +113,13 @@ class LocalBackend:
         """
         try:
             return score(self.model, request, text, top=top, control=control, progress=progress)
+        except RequestError as error:
+            raise BackendError(str(error)) from None
+
+    def divergence(self, request: Request, full: "LocalBackend") -> Divergence:
+        """How far this model's distributions over the request's prompt are from those of `full`; raises `Refused`."""
+        try:
+            return divergence(full.model, self.model, request)
         except RequestError as error:
             raise BackendError(str(error)) from None
 

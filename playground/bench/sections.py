@@ -27,7 +27,9 @@ from playground.bench.contenders import (
 from playground.bench.grown import GrownGenerate, GrownRun
 from playground.core.cost import decode_cost
 from playground.core.decoding import GREEDY, Decoding
+from playground.engine import int8
 from playground.engine.costing import cost_shape
+from playground.engine.load import load_model
 from playground.engine.model import LoadedModel
 from playground.engine.probe import probe
 
@@ -38,6 +40,7 @@ GROWN_TOKENS = (128, 1024, 4096, 8192)
 GROWN_STEPS = 16
 
 CEILING = "every weight read once, at the bandwidth measured here"
+IN_8_BIT = "own loop, full telemetry, int8"
 OWN, BARE = "own loop, full telemetry", "own loop without telemetry"
 
 
@@ -112,6 +115,20 @@ def growth(model: LoadedModel, tokens: int) -> Iterator[Section]:
         yield Section(f"after {length:,} tokens", task, ways)
 
 
+def eight_bit(model: LoadedModel, tokens: int) -> Iterator[Section]:
+    """The same model with its matrices in eight bits, loaded beside it."""
+    rounded = load_model(model.facts.name, device="cpu", dtype=int8.NAME)
+    rounded.stop_ids = frozenset()
+    batch = "four lanes in one batch, int8"
+    ways = {
+        STREAMED: Contender(streamed),
+        OWN: Contender(recorded),
+        IN_8_BIT: Contender(lambda _, task: recorded(rounded, task), against=(STREAMED, OWN)),
+        batch: Contender(lambda _, task: lanes(rounded, task), 4, against=(IN_8_BIT,)),
+    }
+    yield Section("greedy", Task(_ids(model), GREEDY, tokens), ways)
+
+
 def llamacpp(model: LoadedModel, tokens: int) -> Iterator[Section]:
     """llama.cpp on the model's GGUF file, asked directly and through its backend, with as many probabilities."""
     from playground.backends.native import open_native
@@ -133,10 +150,11 @@ def llamacpp(model: LoadedModel, tokens: int) -> Iterator[Section]:
 Sections = Callable[[LoadedModel, int], Iterator[Section]]
 
 SECTIONS: dict[str, Sections] = {
-    "decode": decode, "lanes": six_lanes, "prefill": prefill, "growth": growth, "llamacpp": llamacpp,
+    "decode": decode, "lanes": six_lanes, "prefill": prefill, "growth": growth, "int8": eight_bit,
+    "llamacpp": llamacpp,
 }  # fmt: skip
 
-PEERS = {"generate": ("decode", "lanes", "prefill", "growth"), "llamacpp": ("llamacpp",)}
+PEERS = {"generate": ("decode", "lanes", "prefill", "growth", "int8"), "llamacpp": ("llamacpp",)}
 """The sections that measure against each of those whom others use."""
 
 

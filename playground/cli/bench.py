@@ -10,9 +10,9 @@ from playground.core.decoding import InvalidSetting
 Rounds = Annotated[int, typer.Option("--rounds", help="Rounds that count; medians are over these.")]
 Sections = Annotated[
     list[str] | None,
-    typer.Option("--section", help="decode, lanes, prefill, growth or llamacpp; may be given again."),
+    typer.Option("--section", help="decode, lanes, prefill, growth, int8 or llamacpp; may be given again."),
 ]
-NAMES = ("decode", "lanes", "prefill", "growth", "llamacpp")
+NAMES = ("decode", "lanes", "prefill", "growth", "int8", "llamacpp")
 Against = Annotated[
     str, typer.Option("--against", metavar="PEERS", help="generate, llamacpp, or both with a comma.")
 ]

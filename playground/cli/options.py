@@ -21,7 +21,7 @@ Server = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
-Dtype = Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")]
+Dtype = Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16, float16, or int8 on a CPU.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Fetch nothing: use what is on this machine.")]
 Chat = Annotated[
     bool,

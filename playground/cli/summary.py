@@ -70,7 +70,7 @@ def model_line(run: Run) -> str:
         return ""
     model = run.started.model
     place = model.device_name or model.device
-    return f"{model.name} · {place} · {model.dtype}"
+    return f"{model.name} · {place} · {model.weights or model.dtype}"
 
 
 def failures(run: Run) -> list[str]:

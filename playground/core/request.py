@@ -65,7 +65,8 @@ class ModelFacts:
     that attend have the same. `kv_context_bytes` is the same arithmetic at the full context, where windows
     have stopped growing, and `kv_state_bytes` that of the constant state; both of one sequence.
     `kv_reasons` say why a live cache of this model differs from the arithmetic, where it does.
-    `memory_bytes` is what the device has in all, None where unknown.
+    `memory_bytes` is what the device has in all, None where unknown. `weights` names how the matrices are
+    stored where that is not `dtype`, in which the model computes and keeps its cache.
     """
 
     name: str
@@ -84,3 +85,4 @@ class ModelFacts:
     kv_context_bytes: int | None = None
     kv_state_bytes: int | None = None
     kv_reasons: tuple[Reason, ...] = ()
+    weights: str = ""

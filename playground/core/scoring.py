@@ -79,6 +79,34 @@ def bits(logprob: float) -> float:
     return max(0.0, -logprob / math.log(2))
 
 
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """How far the distributions of `other` are from those of `full` over one text, in bits a place.
+
+    The largest one stands after `largest_after`; `agreed` counts the places whose most probable token is the same.
+    """
+
+    full: ModelFacts
+    other: ModelFacts
+    places: int
+    mean_bits: float
+    largest_bits: float
+    largest_after: Token
+    agreed: int
+
+
+def divergence_report(found: Divergence) -> dict[str, Any]:
+    """The JSON object under `against` in that of `first-token score --against`."""
+    return {
+        "model": asdict(found.full),
+        "places": found.places,
+        "mean_kl_bits": found.mean_bits,
+        "largest_kl_bits": found.largest_bits,
+        "largest_after": {"id": found.largest_after.id, "text": found.largest_after.text},
+        "same_most_probable": found.agreed,
+    }
+
+
 def scoring_report(scoring: Scoring) -> dict[str, Any]:
     """The JSON object of `first-token score` and of `/score`.
 

@@ -19,6 +19,7 @@ from playground.core.cost import Attention, Shape
 from playground.core.deadline import within
 from playground.core.kinds import layer_kinds
 from playground.core.kv import CacheSpec, LayerSpec, cache_spec
+from playground.engine import int8
 from playground.engine.model import LoadedModel
 
 BUILD_SECONDS_LIMIT = 10.0
@@ -48,7 +49,11 @@ _LEFT_OUT = {
 
 def cost_shape(model: LoadedModel) -> Shape | None:
     """The shape of a loaded model, by its real parameters; None where the arithmetic does not cover it."""
-    return None if model.spec is None else _shape(model.module, model.spec)
+    if model.spec is None:
+        return None
+    if model.facts.weights == int8.NAME:  # its matrices are no parameters any more
+        return _shape(_module(model.module.config.to_dict()), model.spec, int8.bytes_per_weight(model.module))
+    return _shape(model.module, model.spec)
 
 
 def config_shape(config: Config, dtype: str | None = None) -> Shape | None:

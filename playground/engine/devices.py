@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import torch
 
+from playground.engine import int8
 from playground.engine.progress import CannotLoad, UnknownChoice
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -51,9 +52,9 @@ def choose_device(wanted: str = "auto") -> torch.device:
 
 def require_dtype(wanted: str) -> None:
     """Refuse a dtype that cannot be asked for."""
-    if wanted != "auto" and wanted not in DTYPES:
+    if wanted not in ("auto", *DTYPES, int8.NAME):
         raise UnknownChoice(
-            f"dtype {wanted!r} is not known; nothing was changed: use auto, {', '.join(DTYPES)}."
+            f"dtype {wanted!r} is not known; nothing was changed: use auto, {', '.join(DTYPES)} or {int8.NAME}."
         )
 
 

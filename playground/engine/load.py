@@ -6,7 +6,7 @@ and writes down what is known. Never runs code that comes with a model. Knows no
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -14,7 +14,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from playground import settings
-from playground.engine import checks, devices, sources, weights
+from playground.engine import checks, devices, int8, sources, weights
 from playground.engine.facts import kv_spec, model_facts, stop_ids, suggested
 from playground.engine.lean import lean_step
 from playground.engine.model import LoadedModel
@@ -35,6 +35,7 @@ class _Plan:
     device: torch.device
     dtype: str
     spread: bool = False
+    eight_bit: bool = False
 
 
 def load_model(
@@ -48,7 +49,8 @@ def load_model(
 ) -> LoadedModel:
     """Load `name` (a catalog name, a Hub id, a folder, a GGUF file; None is the default model).
 
-    `device` is auto, cpu, cuda, cuda:N or mps; `dtype` is auto, float32, bfloat16 or float16.
+    `device` is auto, cpu, cuda, cuda:N or mps; `dtype` is auto, float32, bfloat16, float16, or int8: matrices
+    in eight bits around numbers in fp32, on a CPU.
     `progress` is called with each step while files are fetched and read, also from another thread.
     `leave_a_core` keeps one CPU core free for a page that is watched on the same machine.
     Raises `CannotLoad` with one sentence; whatever was loaded before stays untouched.
@@ -63,12 +65,17 @@ def load_model(
     if place.type == "cpu":
         devices.set_threads(settings.from_environment().threads, leave_a_core=leave_a_core)
     module, tokenizer = _read(plan)
-    turns = turns_of(str(place))
-    spec, step = kv_spec(module.config, plan.dtype), turns.take(lambda: lean_step(module))
+    turns, spec = turns_of(str(place)), kv_spec(module.config, plan.dtype)
+    facts = model_facts(source.name, source.revision, module, tokenizer, spec, place, plan.dtype)
+    step = turns.take(lambda: lean_step(module))
+    if plan.eight_bit:
+        facts = replace(facts, weights=int8.NAME, weights_bytes=int8.quantise(module))
+        # Proven in full precision before, since eight bits would hide a small fault.
+        step = step and turns.take(lambda: lean_step(module))
     return LoadedModel(
         module=module,
         tokenizer=tokenizer,
-        facts=model_facts(source.name, source.revision, module, tokenizer, spec, place, plan.dtype),
+        facts=facts,
         spec=spec,
         stop_ids=stop_ids(module, tokenizer),
         load_seconds=monotonic() - started,
@@ -94,7 +101,13 @@ def _plan(source: Source, place: torch.device, dtype: str, *, may_spread: bool) 
         checks.require_causal(source.name, config)
         quantised = bool(config.get("quantization_config"))
     held = _weights(source)
-    chosen = devices.choose_dtype(dtype, place, held.numbers, held.dtype)
+    eight_bit = dtype == int8.NAME
+    if eight_bit and (quantised or place.type != "cpu"):
+        raise CannotLoad(
+            f"int8 is made here for a CPU, of weights that are not quantised yet, so {source.name!r} was not loaded: "
+            "use --device cpu, or --dtype auto."
+        )
+    chosen = devices.choose_dtype("float32" if eight_bit else dtype, place, held.numbers, held.dtype)
     weight_bytes = held.file_bytes if quantised else held.numbers * devices.DTYPES[chosen].itemsize
     needed = int(weight_bytes * checks.LOADING_OVERHEAD)
     memory, where = devices.memory(place), devices.device_name(place)
@@ -102,7 +115,7 @@ def _plan(source: Source, place: torch.device, dtype: str, *, may_spread: bool) 
     if spread:
         memory, where = devices.memory_together(), "all devices together"
     checks.require_memory(source.name, needed, memory, where, chosen)
-    return _Plan(source, place, chosen, spread)
+    return _Plan(source, place, chosen, spread, eight_bit)
 
 
 def _weights(source: Source) -> Weights:

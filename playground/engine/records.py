@@ -4,6 +4,7 @@ from playground.core.events import Finished, FinishReason, LayerKv, Note, Origin
 from playground.core.joining import steps_reaching_past
 from playground.core.request import Request
 from playground.core.tokens import Candidate
+from playground.engine import int8
 from playground.engine.cache import Measured
 from playground.engine.choice import Candidates, Choice
 from playground.engine.live import LiveLane
@@ -16,11 +17,23 @@ IN_16_BIT = Note(
     "This model runs in 16-bit numbers: probabilities are good to about two figures, and the same "
     "prompt may go on differently alone, in several runs at once, or read anew.",
 )
+IN_8_BIT = Note(
+    "eight_bit",
+    "The matrices of this model are stored in 8 bits: probabilities are near those of the full model and not the "
+    "same, and a prompt may go on differently alone, in several runs at once, or read anew.",
+)
+
+
+def precision(model: LoadedModel) -> tuple[Note, ...]:
+    """What to know of the numbers that `model` computes with; nothing in full precision."""
+    if model.facts.weights == int8.NAME:
+        return (IN_8_BIT,)
+    return (IN_16_BIT,) if model.facts.dtype in SIXTEEN_BIT else ()
 
 
 def started(model: LoadedModel, request: Request, prompt: Prompt) -> Started:
     """The first event of a run."""
-    notes = prompt.notes if model.facts.dtype not in SIXTEEN_BIT else (*prompt.notes, IN_16_BIT)
+    notes = (*prompt.notes, *precision(model))
     return Started(
         request.run,
         request,

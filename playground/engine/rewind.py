@@ -10,6 +10,7 @@ from typing import Any
 
 from playground.core.events import Note
 from playground.core.request import Request
+from playground.engine import int8
 from playground.engine.cache import keep_rows, new_cache, tokens_held
 from playground.engine.live import Live
 from playground.engine.model import LoadedModel
@@ -36,8 +37,8 @@ def open_cache(model: LoadedModel, request: Request) -> Opening:
         return Opening(new_cache(model.module))
     found = model.caches.reuse(parent.run, ids)
     notes = _notes(found, len(ids))
-    if model.facts.dtype in SIXTEEN_BIT and (notes or parent.step == 0):
-        notes += (_AGAIN_IN_16_BIT,)
+    if notes or parent.step == 0:
+        notes += _again(model)
     if found is None or found.cache is None:
         return Opening(new_cache(model.module), 0, notes)
     return Opening(found.cache, found.tokens, notes)
@@ -72,6 +73,18 @@ _AGAIN_IN_16_BIT = Note(
     "Reading again in 16-bit numbers rounds differently, which can flip a later choice: from here on this "
     "run may differ from the one that it continues.",
 )
+_AGAIN_IN_8_BIT = Note(
+    "again_8_bit",
+    "Reading again with 8-bit matrices rounds differently, which can flip a later choice: from here on this run may "
+    "differ from the one that it continues.",
+)
+
+
+def _again(model: LoadedModel) -> tuple[Note, ...]:
+    """That reading again may part; nothing in full precision."""
+    if model.facts.weights == int8.NAME:
+        return (_AGAIN_IN_8_BIT,)
+    return (_AGAIN_IN_16_BIT,) if model.facts.dtype in SIXTEEN_BIT else ()
 
 
 def _notes(found: Reuse | None, prompt_tokens: int) -> tuple[Note, ...]:

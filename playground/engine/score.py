@@ -27,7 +27,7 @@ from playground.engine.errors import RequestError
 from playground.engine.model import LoadedModel
 from playground.engine.pipeline import highest
 from playground.engine.prompts import encode_prompt
-from playground.engine.records import IN_16_BIT, SIXTEEN_BIT
+from playground.engine.records import precision
 from playground.engine.room import PREFILL_CHUNK_TOKENS, Extent, NoRoom, Room
 
 LOGITS_NUMBERS_LIMIT = 2**24
@@ -116,7 +116,7 @@ def _asked(model: LoadedModel, request: Request, text: str | None) -> _Asked:
             f"Prompt and text have {len(tokens):,} tokens together and this model reads at most {context:,}; "
             "shorten them."
         )
-    return _Asked(tokens, first, (*notes, IN_16_BIT) if model.facts.dtype in SIXTEEN_BIT else notes)
+    return _Asked(tokens, first, (*notes, *precision(model)))
 
 
 def _read(

@@ -25,7 +25,7 @@ from playground.engine.inspection import CannotInspect, own_prompt_tokens, requi
 from playground.engine.kept import judge, judge_kept, keep
 from playground.engine.model import LoadedModel
 from playground.engine.pipeline import build, walk
-from playground.engine.records import IN_16_BIT, SIXTEEN_BIT
+from playground.engine.records import precision
 from playground.engine.rescore import rescore
 
 TOP_N = 20
@@ -243,7 +243,7 @@ def _cut(model: LoadedModel, before: list[int], text: str) -> tuple[tuple[Token,
         raise CannotInspect(
             f"With this text the sequence is longer than the {context:,} tokens that this model reads; shorten it."
         )
-    return tokens, (*notes, IN_16_BIT) if model.facts.dtype in SIXTEEN_BIT else notes
+    return tokens, (*notes, *precision(model))
 
 
 def _odds(raw: torch.Tensor, token: Token, looked: Sequence[int], decoding: Decoding) -> TokenOdds:

@@ -128,7 +128,7 @@ def ready_packet(facts: ModelFacts, suggests: bool = False) -> Packet:
             "revision": facts.revision,
             "device": facts.device,
             "device_name": facts.device_name,
-            "dtype": facts.dtype,
+            "dtype": facts.weights or facts.dtype,
         },
     }
 
