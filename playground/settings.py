@@ -33,11 +33,14 @@ class InvalidEnvironment(Refused, ValueError):
 class Settings:
     """Defaults of this process.
 
-    `cache_dir` holds our own converted models and nothing else's. `model` None is the default
-    model. `threads` None leaves the number of CPU threads to the engine. `offline` forbids every
-    request that leaves the machine. `on_space` tells a Hugging Face Space, `zero_gpu` one whose GPU comes
-    and goes with each call, `space_address` where its visitors see it: the page itself stands in a frame
-    there. `server_key` is sent to the operator's own `--server`, and shown nowhere.
+    `cache_dir` holds our own converted models and nothing else's. `model` None is the default model.
+    `threads` None leaves the number of CPU threads to the engine. `device_map` spreads a model over devices.
+    `offline` forbids every request that leaves the machine. `on_space` tells a Hugging Face Space, `zero_gpu`
+    one whose GPU comes and goes with each call, `space_address` where its visitors see it: the page itself
+    stands in a frame there. `public` tells that others reach the page, whatever it listens on; then models
+    come from the list with `models` added, and visitors connect to the operator's `servers` alone.
+    `server_key` is sent to the operator's own `--server`, `auth` is NAME:PASSWORD that opens the page; both
+    are shown nowhere.
     """
 
     cache_dir: Path
@@ -46,12 +49,17 @@ class Settings:
     model: str | None = None
     device: str = "auto"
     dtype: str = "auto"
+    device_map: str | None = None
     threads: int | None = None
     offline: bool = False
     on_space: bool = False
     zero_gpu: bool = False
     space_address: str | None = None
+    public: bool = False
+    models: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
     server_key: str = field(default="", repr=False)
+    auth: tuple[str, str] | None = field(default=None, repr=False)
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
@@ -73,10 +81,16 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         model=_first(env, "FIRST_TOKEN_MODEL", "MODEL"),
         device=_first(env, "FIRST_TOKEN_DEVICE") or "auto",
         dtype=_first(env, "FIRST_TOKEN_DTYPE") or "auto",
+        device_map=_first(env, "FIRST_TOKEN_DEVICE_MAP"),
         threads=_whole(env, 1, THREADS_LIMIT, "FIRST_TOKEN_THREADS") or _openmp_threads(env),
         offline=any(_yes(env, name) for name in offline),
         on_space=on_space,
         zero_gpu=_yes(env, "SPACES_ZERO_GPU"),
+        public=_yes(env, "FIRST_TOKEN_PUBLIC")
+        or (on_space and not env.get("FIRST_TOKEN_PUBLIC", "").strip()),
+        models=_list(env, "FIRST_TOKEN_MODELS"),
+        servers=_list(env, "FIRST_TOKEN_SERVERS"),
+        auth=_auth(env.get("FIRST_TOKEN_AUTH", "")),
         server_key=_first(env, "FIRST_TOKEN_SERVER_KEY") or "",
         space_address=f"{SPACES}/{space}" if _SPACE.fullmatch(space) else None,
     )
@@ -96,6 +110,20 @@ def child_environment(**changes: str) -> dict[str, str]:
 
 def _first(env: Mapping[str, str], *names: str) -> str | None:
     return next((value for name in names if (value := env.get(name, "").strip())), None)
+
+
+def _list(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """What stands between commas or spaces."""
+    return tuple(env.get(name, "").replace(",", " ").split())
+
+
+def _auth(text: str) -> tuple[str, str] | None:
+    name, colon, password = text.strip().partition(":")
+    if not text.strip():
+        return None
+    if not (name and colon and password):
+        raise InvalidEnvironment("FIRST_TOKEN_AUTH must be NAME:PASSWORD; what it holds is not shown.")
+    return name, password
 
 
 def _yes(env: Mapping[str, str], name: str) -> bool:

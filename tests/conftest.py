@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.watching import browser, open_page, watched  # noqa: F401  (fixtures of every ring)
+
 # A machine under load is no fault: examples are bounded in number, not in time.
 settings.register_profile("first-token", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("first-token")

@@ -75,3 +75,32 @@ def test_assets_of_a_checkout_and_of_a_wheel(tmp_path: Path, monkeypatch: pytest
     assert assets_dir() == tmp_path / "assets"
     (tmp_path / "playground" / "assets").mkdir(parents=True)
     assert assets_dir() == tmp_path / "playground" / "assets"
+
+
+@pytest.mark.parametrize(
+    ("environment", "public"),
+    [
+        ({}, False), ({"FIRST_TOKEN_PUBLIC": "1"}, True), ({"SPACE_ID": "a/b"}, True),
+        ({"SPACE_ID": "a/b", "FIRST_TOKEN_PUBLIC": "0"}, False), ({"FIRST_TOKEN_PUBLIC": "no"}, False),
+    ],
+)  # fmt: skip
+def test_a_space_is_public_unless_the_operator_says_otherwise(
+    environment: dict[str, str], public: bool
+) -> None:
+    assert from_environment(environment).public is public
+
+
+def test_lists_and_the_password_of_the_page() -> None:
+    found = from_environment(
+        {
+            "FIRST_TOKEN_SERVERS": "http://a:1, http://b:2",
+            "FIRST_TOKEN_MODELS": "x/y z",
+            "FIRST_TOKEN_AUTH": "me:a:b",
+        }
+    )
+    assert found.servers == ("http://a:1", "http://b:2") and found.models == ("x/y", "z")
+    assert found.auth == ("me", "a:b") and "a:b" not in repr(found)
+    for bad in ("sesame", ":sesame", "sesame:"):
+        with pytest.raises(InvalidEnvironment, match="is not shown") as error:
+            from_environment({"FIRST_TOKEN_AUTH": bad})
+        assert "sesame" not in str(error.value)

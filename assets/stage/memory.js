@@ -27,6 +27,7 @@ export class Memory {
     this.share = new Sentence(make("p", "ft-quiet"), words, glossary.term);
     this.server = make("p", "ft-quiet ft-server");
     this.kept = new Sentence(make("p", "ft-quiet ft-kept"), words, glossary.term);
+    this.weights = make("p", "ft-quiet ft-weights");
     this.gauge = box("ft-gauge", make("i"));
     this.gauge.setAttribute("role", "meter");
     const title = make("h2", "ft-title");
@@ -34,6 +35,7 @@ export class Memory {
     this.node = region(words.say("region.memory"), "ft-card-memory");
     this.node.append(
       title, box("ft-big", this.figure), this.wall.node, this.story, this.aside, this.server, this.gauge, this.share.node, this.kept.node,
+      this.weights,
     );
     this.reset();
   }
@@ -62,6 +64,18 @@ export class Memory {
     this.server.hidden = !server;
     setText(this.server, server);
     this.#context(run, state);
+    this.#places(run.model.weights_places ?? []);
+  }
+
+  /** Where the weights lie, of a model that no device holds alone. */
+  #places(places) {
+    const { words } = this.scene;
+    const said = places.map(([place, held]) => {
+      const [kind, number] = place.split(":");
+      return words.say(`memory.weights_in.${kind}`, { held: bytes(held), number });
+    });
+    this.weights.hidden = !said.length;
+    setText(this.weights, said.length ? words.say("memory.weights", { places: said.join(words.say("memory.weights_join")) }) : "");
   }
 
   /** Caches of ended runs, kept so that they can go on without reading again. */

@@ -172,7 +172,12 @@ class LocalBackend:
         return self.model.spec
 
     def rates(self, *, measure: bool = True) -> Device | None:
-        """The measured rates of the device; a second or two where they are not known yet."""
+        """The measured rates of the device; a second or two where they are not known yet.
+
+        None for a model whose weights lie in several places: which of them a step waits for is not known.
+        """
+        if self.model.facts.weights_places:
+            return None
         return probe(self.model) if measure else known(self.model)
 
     def free_bytes(self) -> int:

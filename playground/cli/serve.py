@@ -17,6 +17,12 @@ Traces = Annotated[
     Path | None,
     typer.Option("--traces", metavar="FOLDER", help="Write every run into this folder as a trace."),
 ]
+Public = Annotated[
+    bool,
+    typer.Option(
+        "--public", help="Others reach this page, by a proxy say: listed models, no servers of theirs."
+    ),
+]
 Share = Annotated[bool, typer.Option("--share", help="Also open Gradio's public tunnel to this page.")]
 
 
@@ -33,6 +39,7 @@ def serve(
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     share: Share = False,
+    public: Public = False,
     offline: options.Offline = False,
     traces: Traces = None,
 ) -> None:
@@ -52,7 +59,7 @@ def serve(
     app.serve(
         model or (None if server else ours.model), host or ours.host, port or ours.port,
         device if device != "auto" else ours.device, dtype if dtype != "auto" else ours.dtype,
-        share, offline or ours.offline, traces, server,
+        share, offline or ours.offline, traces, server, public,
     )  # fmt: skip
 
 

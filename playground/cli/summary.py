@@ -70,7 +70,9 @@ def model_line(run: Run) -> str:
         return ""
     model = run.started.model
     place = model.device_name or model.device
-    return f"{model.name} · {place} · {model.weights or model.dtype}"
+    spread = ", ".join(f"{bytes_text(held)} {where}" for where, held in model.weights_places)
+    weights = f" · weights: {spread}" if spread else ""
+    return f"{model.name} · {place} · {model.weights or model.dtype}{weights}"
 
 
 def failures(run: Run) -> list[str]:

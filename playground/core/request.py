@@ -66,7 +66,8 @@ class ModelFacts:
     have stopped growing, and `kv_state_bytes` that of the constant state; both of one sequence.
     `kv_reasons` say why a live cache of this model differs from the arithmetic, where it does.
     `memory_bytes` is what the device has in all, None where unknown. `weights` names how the matrices are
-    stored where that is not `dtype`, in which the model computes and keeps its cache.
+    stored where that is not `dtype`, in which the model computes and keeps its cache. `weights_places` are the
+    bytes of them in each place (`cuda:0`, `cpu`, `disk`) where one device does not hold them all.
     """
 
     name: str
@@ -86,3 +87,4 @@ class ModelFacts:
     kv_state_bytes: int | None = None
     kv_reasons: tuple[Reason, ...] = ()
     weights: str = ""
+    weights_places: tuple[tuple[str, int], ...] = ()

@@ -13,6 +13,7 @@ from playground.core.kv import CacheSpec, UnknownShape, cache_spec
 from playground.core.request import ModelFacts, Reason
 from playground.core.stages import STAGE_ORDER
 from playground.engine import devices
+from playground.engine.placement import weights_by_place
 
 
 def model_facts(
@@ -44,6 +45,7 @@ def model_facts(
         kv_context_bytes=spec.used_bytes(context) if spec and context else None,
         kv_state_bytes=spec.state_bytes() if spec else None,
         kv_reasons=kv_reasons(config, spec) if spec else (),
+        weights_places=weights_by_place(module),
     )
 
 

@@ -144,8 +144,10 @@ def _is_shaped_so(module: Any) -> bool:
     config = module.config
     if config.model_type not in SHAPED_LIKE_LLAMA or config.hidden_act != "silu":
         return False
-    if getattr(config, "mlp_bias", False) or hasattr(module, "_hf_hook"):
-        return False
+    if getattr(config, "mlp_bias", False) or any(hasattr(part, "_hf_hook") for part in module.modules()):
+        return (
+            False  # a hook fetches weights before the module's own forward, which a lean step would not call
+        )
     weights = list(module.parameters())
     matrices = [part for part in module.modules() if hasattr(part, "in_features")]
     return (

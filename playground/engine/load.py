@@ -7,6 +7,7 @@ and writes down what is known. Never runs code that comes with a model. Knows no
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -18,6 +19,7 @@ from playground.engine import checks, devices, int8, sources, weights
 from playground.engine.facts import kv_spec, model_facts, stop_ids, suggested
 from playground.engine.lean import lean_step
 from playground.engine.model import LoadedModel
+from playground.engine.placement import Spread, read_limits
 from playground.engine.progress import CannotLoad, Progress, Report, silent
 from playground.engine.quiet import quiet
 from playground.engine.sources import Source
@@ -29,12 +31,12 @@ __all__ = ["CannotLoad", "Progress", "load_model", "load_tokenizer"]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How a source will be loaded; `spread` leaves the placing over several devices to accelerate."""
+    """How a source will be loaded; with a `spread` accelerate places it over several devices."""
 
     source: Source
     device: torch.device
     dtype: str
-    spread: bool = False
+    spread: Spread | None = None
     eight_bit: bool = False
 
 
@@ -46,6 +48,7 @@ def load_model(
     offline: bool = False,
     progress: Report | None = None,
     leave_a_core: bool = False,
+    device_map: str | None = None,
 ) -> LoadedModel:
     """Load `name` (a catalog name, a Hub id, a folder, a GGUF file; None is the default model).
 
@@ -53,15 +56,18 @@ def load_model(
     in eight bits around numbers in fp32, on a CPU.
     `progress` is called with each step while files are fetched and read, also from another thread.
     `leave_a_core` keeps one CPU core free for a page that is watched on the same machine.
+    `device_map` spreads the weights over GPUs, CPU memory and disk, where `device` is auto: `auto`, or the most
+    for each place (`placement.read_limits`); None is what the environment says.
     Raises `CannotLoad` with one sentence; whatever was loaded before stays untouched.
     """
     report = progress or silent
-    place = devices.choose_device(device)
+    spread = _spread(device_map, device)
+    place = spread.place if spread else devices.choose_device(device)
     devices.require_dtype(dtype)
     source = sources.find(name, offline=offline, report=report)
     started = monotonic()
     report(Progress("load"))
-    plan = _plan(source, place, dtype, may_spread=device == "auto")
+    plan = _plan(source, place, dtype, spread, may_spread=device == "auto")
     if place.type == "cpu":
         devices.set_threads(settings.from_environment().threads, leave_a_core=leave_a_core)
     module, tokenizer = _read(plan)
@@ -93,7 +99,15 @@ def load_tokenizer(name: str | None = None, *, offline: bool = False, progress: 
     return _tokenizer(sources.find(name, offline=offline, report=progress or silent))
 
 
-def _plan(source: Source, place: torch.device, dtype: str, *, may_spread: bool) -> _Plan:
+def _spread(device_map: str | None, device: str) -> Spread | None:
+    """What was asked for, here or by the environment, where no device was."""
+    wanted = device_map or settings.from_environment().device_map
+    return Spread(read_limits(wanted)) if wanted and device == "auto" else None
+
+
+def _plan(
+    source: Source, place: torch.device, dtype: str, spread: Spread | None, *, may_spread: bool
+) -> _Plan:
     """Decide dtype and placing, and refuse what cannot work before a byte of weights is read."""
     quantised = False
     if source.gguf_file is None:
@@ -102,7 +116,7 @@ def _plan(source: Source, place: torch.device, dtype: str, *, may_spread: bool) 
         quantised = bool(config.get("quantization_config"))
     held = _weights(source)
     eight_bit = dtype == int8.NAME
-    if eight_bit and (quantised or place.type != "cpu"):
+    if eight_bit and (quantised or place.type != "cpu" or spread):
         raise CannotLoad(
             f"int8 is made here for a CPU, of weights that are not quantised yet, so {source.name!r} was not loaded: "
             "use --device cpu, or --dtype auto."
@@ -111,8 +125,10 @@ def _plan(source: Source, place: torch.device, dtype: str, *, may_spread: bool) 
     weight_bytes = held.file_bytes if quantised else held.numbers * devices.DTYPES[chosen].itemsize
     needed = int(weight_bytes * checks.LOADING_OVERHEAD)
     memory, where = devices.memory(place), devices.device_name(place)
-    spread = may_spread and place.type == "cuda" and needed > memory.free_bytes
-    if spread:
+    if spread:  # what fits nowhere lies on disk
+        return _Plan(source, place, chosen, spread)
+    if may_spread and place.type == "cuda" and needed > memory.free_bytes:
+        spread = Spread()
         memory, where = devices.memory_together(), "all devices together"
     checks.require_memory(source.name, needed, memory, where, chosen)
     return _Plan(source, place, chosen, spread, eight_bit)
@@ -132,17 +148,20 @@ def _weights(source: Source) -> Weights:
 def _read(plan: _Plan) -> tuple[Any, Any]:
     """The module, in eval mode on its device, and the tokenizer; every failure as one sentence."""
     tokenizer = _tokenizer(plan.source)
-    where = _where(plan.source) | ({"device_map": "auto"} if plan.spread else {})
+    read = partial(
+        AutoModelForCausalLM.from_pretrained,
+        plan.source.folder,
+        dtype=devices.DTYPES[plan.dtype],
+        attn_implementation="sdpa",
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # they are refused below, with a better sentence
+        **_where(plan.source),
+    )
     with _in_a_sentence(plan.source.name), quiet():
-        module, found = AutoModelForCausalLM.from_pretrained(
-            plan.source.folder,
-            dtype=devices.DTYPES[plan.dtype],
-            attn_implementation="sdpa",
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # they are refused below, with a better sentence
-            **where,
-        )
-        if not plan.spread:
+        if plan.spread:
+            module, found = plan.spread.placed(read)
+        else:
+            module, found = read()
             module = module.to(plan.device)
     _require_complete(plan.source.name, found)
     return module.eval(), tokenizer

@@ -12,6 +12,7 @@ from playground.core.request import ModelFacts
 from playground.engine.cache import forward
 from playground.engine.kept import KeptLogits
 from playground.engine.lean import LeanStep
+from playground.engine.placement import computing_device
 from playground.engine.store import CacheStore
 from playground.engine.turns import Turns
 from playground.engine.vocabulary import Vocabulary
@@ -48,7 +49,7 @@ class LoadedModel:
     @property
     def device(self) -> Any:
         """The torch device that takes the token ids."""
-        return self.module.device
+        return computing_device(self.module)
 
     def forward(self, ids: Any, cache: Any) -> Any:
         """Append `ids` (rows, positions) to `cache`; the last position's logits (rows, vocabulary), fp32."""

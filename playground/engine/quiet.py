@@ -1,10 +1,11 @@
-"""Keeps transformers' progress bars and advice out of the terminal while a model loads.
+"""Keeps the progress bars and advice of transformers and accelerate out of the terminal while a model loads.
 
 Errors still raise; only what would confuse is silenced. One model at a time: these settings are the
 process's, and so is the default device under which transformers builds a model. Knows no model.
 """
 
 import importlib
+import logging as standard
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ _one_at_a_time = threading.Lock()
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No bars, no warnings from transformers inside; as it was before, afterwards."""
+    """No bars, no warnings from transformers or accelerate inside; as it was before, afterwards."""
     from transformers.utils import logging
 
     with _one_at_a_time, _as_before(), warnings.catch_warnings(), _no_gguf_bar():
@@ -33,10 +34,14 @@ def _as_before() -> Iterator[None]:
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    placing = standard.getLogger("accelerate")
+    placing_level = placing.level
+    placing.setLevel(standard.ERROR)
     try:
         yield
     finally:
         logging.set_verbosity(level)
+        placing.setLevel(placing_level)
         if bars:
             logging.enable_progress_bar()
 

@@ -13,12 +13,14 @@ import gradio as gr
 
 from playground import catalog, settings
 from playground.backends.hosted import Runs
+from playground.backends.policy import Policy, policy
 from playground.backends.protocol import Backend
 from playground.core.run import Run
 from playground.core.trace import BadTrace, load_trace
 from playground.engine.progress import Progress, Report
 from playground.ui import endpoints
 from playground.ui.archive import Archive
+from playground.ui.guard import middleware
 from playground.ui.kv_race import recorded_race
 from playground.ui.links import wire_links
 from playground.ui.models import Models
@@ -28,7 +30,7 @@ from playground.ui.session import read_tab
 from playground.ui.shelf import Shelf
 from playground.ui.streaming import Service
 from playground.ui.tab_compare import compare_tab
-from playground.ui.tab_connect import Allowed, connect_tab
+from playground.ui.tab_connect import connect_tab
 from playground.ui.tab_kv import kv_tab
 from playground.ui.tab_learn import learn_tab
 from playground.ui.tab_playground import PRIVATE, WHO, playground_tab
@@ -38,7 +40,6 @@ from playground.ui.theme import Plain, head, routes
 from playground.ui.to_compare import wire_to_compare
 from playground.views.entries import shipped
 
-LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 QUEUE_LIMIT = 64
 THREADS_LIMIT = 128
 """Of handlers that work at the same time; each waits less than half a second before others have a turn."""
@@ -47,14 +48,15 @@ PORTS_TRIED = 100
 
 def build(
     models: Models, runs: Runs | None = None, traces: Path | None = None, offer: Offer = no_offer,
-    saved: Path | None = None, allowed: Allowed | None = None,
+    saved: Path | None = None, policy: Policy | None = None,
 ) -> gr.Blocks:  # fmt: skip
     """The page over `models`; `traces` is the folder of recorded runs shown before the first one.
 
     `offer` names a model that knows Chinese, where there is one to be had. Every run is written into the
-    folder `saved`, where one is given and `runs` is not. `allowed` says which servers a visitor may connect to:
-    without it any from a page that nobody else reaches, and none elsewhere.
+    folder `saved`, where one is given and `runs` is not. `policy` says what visitors may ask: without it
+    whatever the operator may on a page whose `models` may be named freely, and nothing of their own elsewhere.
     """
+    rules = policy or Policy(models.open_names)
     words = Words()
     archive = Archive(saved) if saved is not None else None
     service = Service(models, Runs(at_end=archive) if runs is None else runs, offer)
@@ -77,9 +79,7 @@ def build(
                 shelf = Shelf(service, folder, archive)
                 traces_list = traces_tab(words, shelf, playground, compare, kv, tabs)
             with words.make(gr.Tab, {"label": "page.tab_connect"}, id="connect"):
-                connect = connect_tab(
-                    words, service, who, playground, allowed or (lambda root: models.open_names)
-                )
+                connect = connect_tab(words, service, who, playground, rules.reach)
         watch_pages(demo, playground.stage.ready, service.runs.leave)
         wire_to_compare(playground, compare, tabs)
         wire_links(models, playground, compare, tabs)
@@ -89,17 +89,21 @@ def build(
         connect.follow(language.click, who)
         _offering(service, language, playground, who)
     demo.queue(max_size=QUEUE_LIMIT, default_concurrency_limit=8, api_open=False)
-    demo.first_token_models = models
+    demo.first_token_models, demo.first_token_policy = models, rules
+    demo.space_id = None  # else Gradio's page asks the Hub for a badge and a font server for its letters
     return demo
 
 
 def launch(demo: gr.Blocks, host: str, port: int, share: bool = False, **options: Any) -> None:
     """Serve the page; the default model begins to load as soon as the page can be opened."""
     models: Models = demo.first_token_models  # type: ignore[attr-defined]
+    rules: Policy = demo.first_token_policy  # type: ignore[attr-defined]
+    here = settings.from_environment()
     models.begin()
     demo.launch(
         server_name=host, server_port=port, share=share, max_threads=THREADS_LIMIT,
-        theme=Plain(), head=head(), app_kwargs={"routes": routes()},
+        theme=Plain(), head=head(), auth=here.auth,
+        app_kwargs={"routes": routes(), "middleware": middleware(rules.open, here.on_space)},
         favicon_path=settings.assets_dir() / "favicon.svg", show_error=False, enable_monitoring=False,
         max_file_size="1mb", footer_links=[], run_history=False, ssr_mode=False, pwa=False, mcp_server=False,
         **options,
@@ -116,23 +120,27 @@ def serve(
     offline: bool = False,
     traces: Path | None = None,
     server: str | None = None,
+    public: bool = False,
 ) -> None:
     """Serve the page until it is interrupted; its address is printed.
 
     `port` None is the first free one from 7860, a given one that is taken moves on likewise. Every run is
     written into the folder `traces`, where one is given. With a `server` its model answers, and none is loaded
-    here.
+    here. `public` says that others reach the page, whatever `host` is.
     """
-    own = private(host, share)
-    models = server_models(server, model) if server else local_models(model, device, dtype, offline, own)
-    demo = build(models, offer=multilingual(offline), saved=traces, allowed=lambda root: own)
+    rules = rules_of(host, share, public)
+    names = rules.open_names
+    models = server_models(server, model) if server else local_models(model, device, dtype, offline, names)
+    demo = build(models, offer=multilingual(offline), saved=traces, policy=rules)
     launch(demo, host, free_port(host, port or 7860), share)
 
 
-def private(host: str, shared: bool) -> bool:
-    """Whether nobody but this machine reaches the page; elsewhere only listed models can be picked,
-    since a name may be a path."""
-    return host in LOOPBACK and not shared
+def rules_of(host: str, shared: bool = False, public: bool = False) -> Policy:
+    """What visitors of a page on `host` may ask, by the environment; raises `Refused`."""
+    here = settings.from_environment()
+    return policy(
+        host, shared=shared or here.on_space, public=public or here.public, servers=here.servers
+    )  # fmt: skip
 
 
 def local_models(
@@ -146,7 +154,8 @@ def local_models(
     default = model or catalog.default_model().hub
     on_zero = _zero_gpu()
     load = _loader("cpu" if on_zero else device, dtype, offline, on_zero)
-    return Models(load, default, tuple(m.hub for m in catalog.models()), open_names)
+    listed = (*(known.hub for known in catalog.models()), *settings.from_environment().models)
+    return Models(load, default, listed, open_names)
 
 
 def _zero_gpu() -> Callable[[Any], Backend] | None:

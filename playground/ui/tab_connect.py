@@ -11,7 +11,9 @@ from typing import Any
 
 import gradio as gr
 
+from playground.backends.remote.address import Address
 from playground.backends.remote.backend import RemoteBackend, connect
+from playground.backends.remote.reach import Reach
 from playground.core.refusal import Refused
 from playground.ui.models import Models
 from playground.ui.sentences import translated
@@ -22,8 +24,8 @@ from playground.ui.text import Words, say
 from playground.views.connection import found_table, told
 from playground.views.packets import ready_packet
 
-Allowed = Callable[[str], bool]
-"""Whether this page may ask the server at that address."""
+Allowed = Callable[[Address], Reach | None]
+"""How far a visitor's connection to that address may go, None where it may not be made."""
 
 TABS_LIMIT = 1000
 NAME_LIMIT = 500

@@ -144,7 +144,7 @@ def test_what_is_no_address_or_not_allowed_is_never_asked(server: FaultServer) -
         with pytest.raises(BackendError):
             connect(bad)
     with pytest.raises(BackendError, match="does not connect to that address"):
-        connect(server.url, KEY, allowed=lambda root: False)
+        connect(server.url, KEY, reach=lambda address: None)
     with pytest.raises(BackendError, match="no key"):
         connect(server.url, "line\nbreak")
     with pytest.raises(ServerFault, match="cannot be reached"):

@@ -1,16 +1,14 @@
-"""A page on this machine and a Chromium that watches it: console errors and foreign requests fail."""
+"""Pages on this machine over made runs and the default model; `tests/watching.py` looks at them in Chromium."""
 
 import math
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -19,13 +17,11 @@ from playground.core.events import Event, Finished, Prefilled, StageRecord, Star
 from playground.core.request import ModelFacts, Request
 from playground.core.run import Run, fold
 from playground.core.tokens import Candidate, Token
+from tests.watching import Watched
 
 ROOT = Path(__file__).parents[2]
 BYTES_PER_TOKEN = 46_080
 RUN_STEPS = 80
-CHROMIUM_ARGUMENTS = [
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
-]  # fmt: skip
 WORDS = (" gravity", " is", " a", " force", " that", " pulls", " things", " together", ".")
 
 
@@ -83,17 +79,6 @@ class Served:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium: str | None) -> Iterator[Any]:
-    """One Chromium for all tests of this ring, quiet on the network."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    arguments = CHROMIUM_ARGUMENTS + ["--no-sandbox"] * (hasattr(os, "geteuid") and os.geteuid() == 0)
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=arguments)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="session")
 def serving(first_port: int) -> Iterator[Callable[..., Served]]:
     """`serving(loader, names=(), traces=folder)`: the page over models that the loader makes."""
     from playground.ui.app import build, free_port, launch
@@ -148,34 +133,12 @@ def replaying(serving: Callable[..., Served], recorded_folder: Any) -> Served:
     return serving(load, ("tests/made", "slow", "broken"), recorded_folder, offer=lambda: "slow-zh")
 
 
-@dataclass
-class Watched:
-    """What the console complained about, and what was asked of other machines."""
-
-    complaints: list[str] = field(default_factory=list)
-    foreign: list[str] = field(default_factory=list)
-
-    def attach(self, page: Any) -> None:
-        page.on("console", lambda m: self.complaints.append(m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", lambda r: self.foreign.append(r.url) if not _is_local(r.url) else None)
-
-
 @pytest.fixture(scope="session")
 def on_model(serving: Callable[..., Served], default_model: Any) -> Served:
     """The page over the default model, with the recorded runs that come with the program."""
     from playground.backends.local import LocalBackend
 
     return serving(lambda name, report: LocalBackend(default_model), default=default_model.facts.name)
-
-
-@pytest.fixture
-def watched() -> Iterator[Watched]:
-    """At the end of a test: no console error, no request that left the machine."""
-    watched = Watched()
-    yield watched
-    assert not watched.complaints, f"the console has errors: {watched.complaints[:3]}"
-    assert not watched.foreign, f"requests left the machine: {watched.foreign[:3]}"
 
 
 @pytest.fixture
@@ -189,36 +152,6 @@ def reload(watched: Watched) -> Callable[[Any], None]:
         watched.complaints[:] = [c for c in watched.complaints if not any(word in c for word in cut_off)]
 
     return reload
-
-
-@pytest.fixture
-def open_page(browser: Any, watched: Watched) -> Iterator[Callable[..., Any]]:
-    """`open_page(url, **context)`: a watched page in a browser profile of its own, its stage mounted."""
-    contexts = []
-
-    def open_page(url: str, **options: Any) -> Any:
-        context = browser.new_context(
-            **({"viewport": {"width": 1440, "height": 1000}, "locale": "en-US"} | options)
-        )
-        contexts.append(context)
-        page = context.new_page()
-        watched.attach(page)
-        page.goto(url)
-        page.wait_for_function(
-            "window.firstTokenStage && firstTokenStage.counters.packets > 0", timeout=30_000
-        )
-        return page
-
-    yield open_page
-    complaints = list(watched.complaints)
-    for context in contexts:
-        context.close()
-    watched.complaints[:] = complaints
-
-
-def _is_local(url: str) -> bool:
-    parts = urlsplit(url)
-    return parts.scheme in ("data", "blob", "about") or parts.hostname in ("127.0.0.1", "localhost", "::1")
 
 
 class Files(SimpleHTTPRequestHandler):

@@ -17,7 +17,8 @@ from playground.core.decoding import Decoding
 from playground.core.events import Started, Stepped
 from playground.core.run import Run, fold
 from playground.core.tokens import Candidate, Token
-from tests.browser.conftest import CHROMIUM_ARGUMENTS, made_run
+from tests.browser.conftest import made_run
+from tests.watching import CHROMIUM_ARGUMENTS
 
 PACE = 40.0
 RUNS = 3

@@ -19,8 +19,9 @@ from typing import Any
 
 from playground.core.events import Event, Stepped
 from playground.core.tokens import Candidate
-from tests.browser.conftest import CHROMIUM_ARGUMENTS, Files
+from tests.browser.conftest import Files
 from tests.browser.stage_events import ROOT, packet, token, whole_run
+from tests.watching import CHROMIUM_ARGUMENTS
 
 MOVES = """async (moves) => {
   const slider = document.querySelector('.ft-timeline');

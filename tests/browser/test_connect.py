@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from playground.backends.policy import Policy
 from playground.engine.wheel import original
 from tests.llama_server import running
 
@@ -90,6 +91,6 @@ def test_a_run_on_a_real_server_from_the_page(
 def test_a_page_that_others_reach_connects_nowhere(
     open_page: Any, serving: Any, recorded_folder: Any
 ) -> None:
-    public = serving(lambda name, report: None, (), recorded_folder, allowed=lambda root: False)
+    public = serving(lambda name, report: None, (), recorded_folder, policy=Policy(open=False))
     report = ask(open_page(public.url), "127.0.0.1:9", "")
     expect(report.get_by_role("alert")).to_contain_text("does not connect to that address")

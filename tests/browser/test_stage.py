@@ -442,6 +442,18 @@ def test_constant_state_stands_apart_and_a_difference_has_its_reason(stage: Any)
     assert card.get_attribute("data-state") == str(3 * 2**20)
 
 
+def test_weights_that_no_device_holds_alone_are_shown_by_place(stage: Any) -> None:
+    page = stage()
+    send(page, packet([started(), prefilled(), step(0, token("A"))]))
+    places = page.locator(".ft-card-memory .ft-weights")
+    assert places.is_hidden()
+    spread = replace(FACTS, weights_places=(("cuda:0", 3 * 2**30), ("cpu", 2**29), ("disk", 2**20)))
+    begun = replace(started(run="s"), model=spread)
+    send(page, packet([begun, prefilled(run="s"), step(0, token("A"), run="s")], run="s"))
+    said = places.inner_text().replace("\u00a0", " ")
+    assert said == "The model's weights: 3 GiB on GPU 0, 512 MiB in CPU memory, 1 MiB on disk."
+
+
 def test_a_model_without_state_says_nothing_of_it(stage: Any) -> None:
     page = stage()
     send(page, packet([started(), prefilled(), step(0, token("A"), kv_state_bytes=0)]))

@@ -1,23 +1,22 @@
-"""The folder of a Space: what is in it, that its versions are the tested ones, and that it starts."""
+"""The folder of a Space: what is in it, and that its versions are the tested ones; `test_served` starts it."""
 
-import os
 import re
-import socket
 import subprocess
 import sys
-import time
 import tomllib
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pytest
 import yaml
+from huggingface_hub import SpaceHardware
 
-from tests.fresh import fresh_environment
+from playground.catalog import default_model
+from playground.engine import hub
+from tests.engine.conftest import byte_level_tokenizer, tiny_module
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSEMBLE = ROOT / "spaces" / "assemble.py"
+SUGGESTED = {"cpu": "cpu-basic", "gpu": "t4-small", "zero": "zero-a10g"}
 
 
 def pinned(text: str) -> dict[str, str]:
@@ -31,6 +30,14 @@ CONSTRAINTS = pinned((ROOT / "constraints.txt").read_text())
 def assembled(folder: Path, *arguments: str) -> Path:
     subprocess.run([sys.executable, str(ASSEMBLE), str(folder), *arguments], check=True, cwd=folder.parent)
     return folder
+
+
+def tiny_snapshot(folder: Path) -> dict[str, bytes]:
+    """The files that a model of the default's kind is saved as, by name; its template within the config, as there."""
+    tokenizer = byte_level_tokenizer()
+    tiny_module(len(tokenizer)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder, save_jinja_files=False)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")
@@ -52,25 +59,67 @@ def test_the_folder_is_complete_and_holds_nothing_else(space: Path) -> None:
     assert not large
 
 
-def test_front_matter_names_the_tested_versions(space: Path) -> None:
-    _, front, body = (space / "README.md").read_text().split("---\n", 2)
+@pytest.mark.parametrize("hardware", sorted(SUGGESTED))
+def test_front_matter_is_complete_and_names_the_tested_versions(tmp_path: Path, hardware: str) -> None:
+    folder = assembled(tmp_path / "space", "--hardware", hardware)
+    _, front, body = (folder / "README.md").read_text().split("---\n", 2)
     card = yaml.safe_load(front)
     assert card["sdk"] == "gradio"
     assert card["sdk_version"] == CONSTRAINTS["gradio"]
     assert card["python_version"] == "3.12"
-    assert (space / card["app_file"]).is_file()
+    assert (folder / card["app_file"]).is_file()
     assert card["license"] == "apache-2.0"
+    assert card["tags"] and all(isinstance(tag, str) for tag in card["tags"])
     assert len(card["short_description"]) <= 60  # the Hub refuses longer ones
-    assert card["models"] == ["HuggingFaceTB/SmolLM2-135M-Instruct"]
+    assert card["models"] == [default_model().hub]
+    assert card["suggested_hardware"] == SUGGESTED[hardware]
+    assert card["suggested_hardware"] in {kind.value for kind in SpaceHardware}
     assert body.strip()
 
 
-def test_requirements_are_the_tested_versions_without_what_the_platform_brings(space: Path) -> None:
-    wanted = pinned((space / "requirements.txt").read_text())
+def test_what_is_fetched_beforehand_is_the_default_model_and_all_that_it_needs(
+    space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The named files, laid where the platform puts them, are a complete snapshot to the program."""
+    _, front, _ = (space / "README.md").read_text().split("---\n", 2)
+    (line,) = yaml.safe_load(front)["preload_from_hub"]
+    name, files = line.split(" ")
+    assert name == default_model().hub
+    repository = tmp_path / f"models--{name.replace('/', '--')}"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("0" * 40)
+    snapshot = repository / "snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    made = tiny_snapshot(tmp_path / "made")
+    assert not [left for left in made if left not in files.split(",")], "a file of a model is not fetched"
+    for file in files.split(","):
+        (snapshot / file).write_bytes(made.get(file, b"{}"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(tmp_path))
+    assert hub.cached(name) == snapshot
+    (snapshot / "model.safetensors").unlink()
+    assert hub.cached(name) is None
+
+
+@pytest.mark.parametrize(
+    ("hardware", "brought"), [("cpu", {"gradio"}), ("gpu", {"gradio"}), ("zero", {"gradio", "torch"})]
+)
+def test_requirements_are_the_tested_versions_without_what_the_platform_brings(
+    tmp_path: Path, hardware: str, brought: set[str]
+) -> None:
+    folder = assembled(tmp_path / "space", "--hardware", hardware)
+    wanted = pinned((folder / "requirements.txt").read_text())
     assert wanted.items() <= CONSTRAINTS.items()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = {re.match(r"[\w-]+", line)[0].lower().replace("_", "-") for line in project["dependencies"]}  # type: ignore[index]
-    assert wanted.keys() == needed - {"gradio"}
+    assert wanted.keys() == needed - brought
+    assert "spaces" not in wanted
+
+
+def test_the_requirements_beside_the_script_are_those_of_a_cpu(space: Path) -> None:
+    """Else: python spaces/assemble.py --refresh."""
+    beside = (ROOT / "spaces" / "requirements.txt").read_text()
+    assert beside == (space / "requirements.txt").read_text()
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
@@ -95,48 +144,3 @@ def test_an_installed_package_spaces_wins_over_the_folder(tmp_path: Path) -> Non
     probe = f"import sys; sys.path[:0] = ['.', {str(tmp_path)!r}]\nfrom spaces import GPU; print(GPU)"
     done = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "the real one\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("space_id", ["", "someone/first-token"])
-def test_it_installs_fresh_and_starts(space: Path, tmp_path: Path, space_id: str) -> None:
-    """As the platform does it: requirements first, then `python app.py` in the folder."""
-    python = fresh_environment(tmp_path / "venv")
-    install = [str(python), "-m", "pip", "install", "--no-index", "--quiet", "-r", "requirements.txt"]
-    subprocess.run(install, cwd=space, check=True, timeout=300)
-    port = free_port()
-    environment = {
-        **os.environ, "FIRST_TOKEN_HOST": "127.0.0.1", "FIRST_TOKEN_PORT": str(port), "SPACE_ID": space_id,
-        "GRADIO_SERVER_PORT": str(port), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
-    log = tmp_path / "log"
-    with log.open("w") as out:
-        process = subprocess.Popen(
-            [str(python), "app.py"], cwd=space, env=environment, stdout=out, stderr=subprocess.STDOUT
-        )
-    try:
-        body = opened(f"http://127.0.0.1:{port}/", process, log)
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-    assert "First Token" in body
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def opened(address: str, process: "subprocess.Popen[bytes]", log: Path) -> str:
-    """The page's text as soon as it answers with 200; fails with the log if the process ends."""
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline:
-        assert process.poll() is None, log.read_text()
-        try:
-            with urllib.request.urlopen(address, timeout=5) as answer:
-                assert answer.status == 200
-                return str(answer.read().decode())
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.3)
-    raise AssertionError(f"no answer within 90 s: {log.read_text()}")

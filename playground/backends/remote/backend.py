@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from playground.backends.protocol import BackendError
-from playground.backends.remote.address import read_address
+from playground.backends.remote.address import Address, read_address
 from playground.backends.remote.capabilities import Capabilities
 from playground.backends.remote.connection import SILENCE_SECONDS, Connection
 from playground.backends.remote.dialect import ORDER_OF_ITS_OWN, Dialect
 from playground.backends.remote.probing import probed
+from playground.backends.remote.reach import Reach, anywhere
 from playground.backends.remote.run import RemoteRun
 from playground.backends.remote.usage import usage_of
 from playground.core.control import Control
@@ -136,21 +137,24 @@ class RemoteBackend:
 
 def connect(
     address: object, key: object = "", model: str | None = None,
-    allowed: Callable[[str], bool] = lambda root: True, silence_seconds: float = SILENCE_SECONDS,
+    reach: Callable[[Address], Reach | None] = lambda address: anywhere,
+    silence_seconds: float = SILENCE_SECONDS,
 ) -> RemoteBackend:  # fmt: skip
     """Probe the server at `address` and take `model` of those it has, its first one without.
 
-    Raises `BackendError` for an address that cannot be one or is not `allowed`, `ServerFault` where the server
-    does not answer as a model server does.
+    `reach` says how far a connection may go, None that it may not be made. Raises `BackendError` for an address
+    that cannot be one or is not allowed, `ServerFault` where the server does not answer as a model server does.
     """
     where, secret = read_address(address), key.strip() if isinstance(key, str) else ""
     if len(secret) > KEY_CHARACTERS_LIMIT or not secret.isascii() or not (secret.isprintable() or not secret):
         raise BackendError("This is no key: it must be at most 500 plain characters.")
-    if not allowed(where.root):
+    far = reach(where)
+    if far is None:
         raise BackendError(
             "This page does not connect to that address; ask whoever runs it to allow it, or run First Token yourself."
         )
-    connection = Connection(where, secret, silence_seconds)
+    reached = "" if far is anywhere else far(where.root)
+    connection = Connection(where, secret, silence_seconds, reached)
     return RemoteBackend(connection, probed(connection, model), secret)
 
 

@@ -26,13 +26,23 @@ Close = Callable[[], None]
 
 
 class Connection:
-    """A server at `address`; `key` is sent as a bearer token and never shown."""
+    """A server at `address`; `key` is sent as a bearer token and never shown.
 
-    def __init__(self, address: Address, key: str = "", silence_seconds: float = SILENCE_SECONDS) -> None:
+    `reached` is the same address as it is connected to, where its name has been looked up already.
+    """
+
+    def __init__(
+        self, address: Address, key: str = "", silence_seconds: float = SILENCE_SECONDS, reached: str = "",
+    ) -> None:  # fmt: skip
         self.address, self._key, self._silence_seconds = address, key, silence_seconds
+        name = httpx.URL(address.root)
+        self._named: dict[str, Any] = (
+            {"sni_hostname": name.host} if reached else {}
+        )  # whose certificate it must be
         self._client = httpx.Client(
-            base_url=address.root,
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            base_url=reached or address.root,
+            headers=({"Authorization": f"Bearer {key}"} if key else {})
+            | ({"Host": name.netloc.decode("ascii")} if reached else {}),
             timeout=httpx.Timeout(min(ANSWER_SECONDS, silence_seconds), connect=CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=CONNECTIONS_LIMIT),
             trust_env=False,  # no proxy and no .netrc of this machine
@@ -61,7 +71,9 @@ class Connection:
         """
         timeout = httpx.Timeout(self._silence_seconds, connect=CONNECT_SECONDS)
         try:
-            with self._client.stream("POST", path, json=data, timeout=timeout) as response:
+            with self._client.stream(
+                "POST", path, json=data, timeout=timeout, extensions=self._named
+            ) as response:
                 self._require_good(response, path)
                 yield self._objects(response), lambda: _shut(response)
         except httpx.HTTPError as error:
@@ -73,7 +85,7 @@ class Connection:
 
     def _body(self, method: str, path: str, data: dict[str, Any] | None) -> str:
         try:
-            with self._client.stream(method, path, json=data) as response:
+            with self._client.stream(method, path, json=data, extensions=self._named) as response:
                 self._require_good(response, path)
                 return _bounded(response).decode("utf-8", "replace")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
