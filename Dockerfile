@@ -25,7 +25,7 @@ RUN python -m playground models fetch
 
 EXPOSE 7860
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-    CMD ["python", "-c", "import os, urllib.request as u; u.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/', timeout=4)"]
+    CMD ["python", "-c", "import os, urllib.request as u; u.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/health', timeout=4)"]
 # The first process of a container ignores SIGTERM; Python hears SIGINT, and ends its runs.
 STOPSIGNAL SIGINT
 CMD ["python", "-m", "playground", "serve"]

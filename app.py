@@ -1,7 +1,7 @@
 """What a Hugging Face Space and `gradio app.py` start: the page, with the default model loading behind it."""
 
 from playground.settings import from_environment
-from playground.ui.app import build, free_port, launch, local_models, rules_of
+from playground.ui.app import build, free_port, local_models, rules_of, serve_until_ended
 from playground.ui.offer import multilingual
 
 here = from_environment()
@@ -10,4 +10,4 @@ models = local_models(here.model, here.device, here.dtype, here.offline, open_na
 demo = build(models, offer=multilingual(here.offline), policy=rules)
 
 if __name__ == "__main__":
-    launch(demo, here.host, here.port if here.on_space else free_port(here.host, here.port))
+    serve_until_ended(demo, here.host, here.port if here.on_space else free_port(here.host, here.port))

@@ -21,6 +21,8 @@ from playground.core.request import Request
 __all__ = ["Hosted", "HostedRace", "HostedRun", "Runs"]
 
 MIB = 2**20
+CLOSING_SECONDS = 10.0
+"""For the forward in hand of each run, and for its trace to be written."""
 
 Kept = TypeVar("Kept", bound=Hosted[Any])
 Ended = Callable[[Hosted[Any]], None]
@@ -42,7 +44,7 @@ class Runs:
     ) -> None:  # fmt: skip
         self._ttl_seconds, self._abandon_seconds = ttl_seconds, abandon_seconds
         self._bytes_limit, self._runs_limit = bytes_limit, runs_limit
-        self._at_end, self.grace_seconds = at_end, grace_seconds
+        self.at_end, self.grace_seconds = at_end, grace_seconds
         self._left_at: dict[str, float] = {}
         self._runs: dict[str, Hosted[Any]] = {}
         self._lock = threading.RLock()
@@ -79,7 +81,7 @@ class Runs:
         with self._lock:
             self._make_room()
             self.stop(run.session)
-            run.at_end = self._at_end
+            run.at_end = self.at_end
             self._runs[run.id] = run
             self._left_at.pop(_owner(run.session), None)
             self._keep_tended()
@@ -141,6 +143,22 @@ class Runs:
         with self._lock:
             if self._sessions_of(owner):
                 self._left_at[owner] = monotonic()
+
+    @property
+    def in_flight(self) -> int:
+        """Runs that have begun and not ended, paused ones too."""
+        with self._lock:
+            return sum(not run.done for run in self._runs.values())
+
+    def close(self, within_seconds: float = CLOSING_SECONDS) -> None:
+        """Stop everything and wait until it has ended and been told to `at_end`, but no longer than that."""
+        with self._lock:
+            running = [run for run in self._runs.values() if not run.over.is_set()]
+        for run in running:
+            run.stop()
+        until = monotonic() + within_seconds
+        for run in running:
+            run.over.wait(max(0.0, until - monotonic()))
 
     def __len__(self) -> int:
         return len(self._runs)

@@ -47,7 +47,8 @@ Told = TypeVar("Told", bound=Item)
 class Hosted(ABC, Generic[Told]):
     """A stream of events in the making, or made; `events` only grows.
 
-    `label` says where it comes from, empty for one that was made here; `at_end` is called once it has ended.
+    `label` says where it comes from, empty for one that was made here; `at_end` is called once it has ended, and
+    `over` is set when that has returned.
     """
 
     def __init__(self, session: str, request: Request, may_grow: Callable[["Hosted[Any]"], bool]) -> None:
@@ -55,6 +56,7 @@ class Hosted(ABC, Generic[Told]):
         self.session = session
         self.label = ""
         self.at_end: Callable[[Hosted[Any]], None] | None = None
+        self.over = threading.Event()
         self.control = Control()
         self.bytes = 0
         self.idle_since = self._began = monotonic()
@@ -181,8 +183,11 @@ class Hosted(ABC, Generic[Told]):
             self._news.notify_all()
         if released:
             self._forget()
-        if self.at_end is not None:
-            self.at_end(self)
+        try:
+            if self.at_end is not None:
+                self.at_end(self)
+        finally:
+            self.over.set()
 
     def _awaited(self, at: int, due: float) -> tuple[list[Told], bool]:
         """What the driving thread has added since `at`; waits for `due`, then for the first event."""

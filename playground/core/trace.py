@@ -8,6 +8,8 @@ Knows no page.
 
 import codecs
 import json
+import os
+import threading
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -64,9 +66,18 @@ def event_line(event: Item, race: str = "") -> str:
 
 
 def dump_trace(records: Record | Iterable[Record], path: str | Path) -> None:
-    """Write one run or race, or several, to `path`."""
+    """Write one run or race, or several, to `path`, which holds all of it or what it held before."""
     several = [records] if isinstance(records, Run | Race) else records
-    Path(path).write_text(dumps_trace(several), encoding="utf-8")
+    path, text = Path(os.path.realpath(path)), dumps_trace(several)
+    if path.exists() and not path.is_file():  # /dev/stdout, say
+        path.write_text(text, encoding="utf-8")
+        return
+    part = path.with_name(f".{path.name[:200]}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def load_trace(path: str | Path) -> Trace:

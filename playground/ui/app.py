@@ -4,15 +4,18 @@
 that the page is open before the model is there. Knows no run.
 """
 
+import signal
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import gradio as gr
 
 from playground import catalog, settings
-from playground.backends.hosted import Runs
+from playground.backends.hosted import Ended, Hosted, Runs
 from playground.backends.policy import Policy, policy
 from playground.backends.protocol import Backend
 from playground.core.run import Run
@@ -38,6 +41,7 @@ from playground.ui.tab_traces import traces_tab
 from playground.ui.text import LANGUAGES, Words, say
 from playground.ui.theme import Plain, head, routes
 from playground.ui.to_compare import wire_to_compare
+from playground.ui.vitals import Vitals
 from playground.views.entries import shipped
 
 QUEUE_LIMIT = 64
@@ -59,7 +63,11 @@ def build(
     rules = policy or Policy(models.open_names)
     words = Words()
     archive = Archive(saved) if saved is not None else None
-    service = Service(models, Runs(at_end=archive) if runs is None else runs, offer)
+    kept = Runs() if runs is None else runs
+    vitals = Vitals(models, kept)
+    if runs is None:
+        kept.at_end = both(archive, vitals)
+    service = Service(models, kept, offer)
     folder = traces or settings.assets_dir() / "traces"
     single, several = recorded_runs(folder)
     with gr.Blocks(title="First Token", analytics_enabled=False, fill_width=True) as demo:
@@ -89,7 +97,8 @@ def build(
         connect.follow(language.click, who)
         _offering(service, language, playground, who)
     demo.queue(max_size=QUEUE_LIMIT, default_concurrency_limit=8, api_open=False)
-    demo.first_token_models, demo.first_token_policy = models, rules
+    demo.first_token_models, demo.first_token_policy, demo.first_token_vitals = models, rules, vitals
+    demo.first_token_runs = kept
     demo.space_id = None  # else Gradio's page asks the Hub for a badge and a font server for its letters
     return demo
 
@@ -98,12 +107,13 @@ def launch(demo: gr.Blocks, host: str, port: int, share: bool = False, **options
     """Serve the page; the default model begins to load as soon as the page can be opened."""
     models: Models = demo.first_token_models  # type: ignore[attr-defined]
     rules: Policy = demo.first_token_policy  # type: ignore[attr-defined]
+    vitals: Vitals = demo.first_token_vitals  # type: ignore[attr-defined]
     here = settings.from_environment()
     models.begin()
     demo.launch(
         server_name=host, server_port=port, share=share, max_threads=THREADS_LIMIT,
         theme=Plain(), head=head(), auth=here.auth,
-        app_kwargs={"routes": routes(), "middleware": middleware(rules.open, here.on_space)},
+        app_kwargs={"routes": [*routes(), *vitals.routes()], "middleware": middleware(rules.open, here.on_space)},
         favicon_path=settings.assets_dir() / "favicon.svg", show_error=False, enable_monitoring=False,
         max_file_size="1mb", footer_links=[], run_history=False, ssr_mode=False, pwa=False, mcp_server=False,
         **options,
@@ -132,7 +142,34 @@ def serve(
     names = rules.open_names
     models = server_models(server, model) if server else local_models(model, device, dtype, offline, names)
     demo = build(models, offer=multilingual(offline), saved=traces, policy=rules)
-    launch(demo, host, free_port(host, port or 7860), share)
+    serve_until_ended(demo, host, free_port(host, port or 7860), share)
+
+
+def serve_until_ended(demo: gr.Blocks, host: str, port: int, share: bool = False) -> None:
+    """Serve until Ctrl-C or SIGTERM; then running runs are stopped, and their traces whole."""
+    with suppress(ValueError):  # signals are heard on the main thread alone
+        signal.signal(signal.SIGTERM, _end)
+    vitals: Vitals = demo.first_token_vitals  # type: ignore[attr-defined]
+    try:
+        with suppress(KeyboardInterrupt):  # it may come before gradio waits for it
+            launch(demo, host, port, share)
+    finally:
+        vitals.close()
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def both(*hooks: Ended | None) -> Ended:
+    """Each of the hooks that there are, one after another."""
+    there = [hook for hook in hooks if hook is not None]
+
+    def told(hosted: Hosted[Any]) -> None:
+        for hook in there:
+            hook(hosted)
+
+    return told
 
 
 def rules_of(host: str, shared: bool = False, public: bool = False) -> Policy:

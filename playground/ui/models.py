@@ -107,6 +107,19 @@ class Models:
         backends = (self.loaded(name) for name in names)
         return next((backend for backend in backends if backend and backend.facts() == facts), None)
 
+    def there(self) -> list[Backend]:
+        """Every model that is loaded."""
+        with self._lock:
+            names = list(self._places)
+        return [backend for name in names if (backend := self.loaded(name)) is not None]
+
+    def state(self) -> str:
+        """Of the default model: ready, loading, failed, or not begun."""
+        place = self._places.get(self.default)
+        if place is None:
+            return "not begun"
+        return ("failed" if place.failed else "ready") if place.future.done() else "loading"
+
     def _connection(self, name: str) -> Backend:
         with self._lock:
             found = self._connected.get(name)

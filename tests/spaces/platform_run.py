@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import sys
 import threading
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -58,8 +59,9 @@ os.environ["SPACES_ZERO_DEVICE_API_URL"] = f"http://127.0.0.1:{server.server_add
 
 import torch  # noqa: E402
 
-if not hasattr(torch._C, "_cuda_init"):  # a build without CUDA, which ZeroGPU never is
-    torch._C._cuda_init = lambda: None  # type: ignore[attr-defined]
+if torch.version.cuda is None:  # a build without CUDA, which ZeroGPU never is: what the package looks for
+    torch.version.cuda = "12.8"
+    torch._C._cuda_init, torch.cuda._is_in_bad_fork = os.getpid, bool  # type: ignore[attr-defined]
 
 sys.path.insert(0, os.getcwd())
 from gradio.context import LocalContext  # noqa: E402
@@ -115,6 +117,8 @@ def main() -> dict[str, Any]:
 if __name__ == "__main__":
     try:
         print(json.dumps(main()))
+    except BaseException:
+        traceback.print_exc()
     finally:
         for child in multiprocessing.active_children():
             child.kill()

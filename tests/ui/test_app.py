@@ -75,6 +75,6 @@ def test_app_py_listens_where_the_environment_says(
         runpy.run_path(str(ROOT / "app.py"), run_name="__main__")
         monkeypatch.setenv("SPACE_ID", "someone/space")
         runpy.run_path(str(ROOT / "app.py"), run_name="__main__")
-    (_, host, moved_on), (_, space_host, space_port) = launched
+    (_, host, moved_on, _), (_, space_host, space_port, _) = launched
     assert (host, space_host, space_port) == ("127.0.0.1", "0.0.0.0", port)
     assert port < moved_on <= port + 100
