@@ -12,7 +12,7 @@ RUN pip install --no-cache-dir uv
 
 # Before the sources, so that a change of theirs installs nothing again.
 COPY pyproject.toml constraints.txt ./
-RUN uv pip install --system --no-cache --torch-backend=${TORCH} -c constraints.txt --extra remote -r pyproject.toml
+RUN uv pip install --system --no-cache --torch-backend=${TORCH} -c constraints.txt --extra remote --extra metrics -r pyproject.toml
 
 COPY app.py LICENSE README.md ./
 COPY playground playground
