@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from playground import settings
 from playground.backends.protocol import BackendError
 from playground.backends.remote.backend import RemoteBackend
 from playground.backends.remote.connection import Connection
@@ -43,6 +44,11 @@ class NativeBackend(RemoteBackend):
     def address(self) -> str:
         """There is none to be shown."""
         return "llama.cpp"
+
+    @property
+    def server(self) -> str:
+        """The word that stands for it."""
+        return settings.NATIVE
 
     @property
     def door(self) -> tuple[str, dict[str, str]]:

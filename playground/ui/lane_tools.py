@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from playground import catalog
+from playground.backends.remote.backend import RemoteBackend
 from playground.core.refusal import Refused
 from playground.ui.lanes import LANES, Fields, read_fields, read_lanes
 from playground.ui.saved_lanes import kept, label, one_more, restored
@@ -144,9 +145,11 @@ def _writing(service: Service, kind: str) -> Any:
         request = read_request(prompt, mode, system, lanes)
         specs = tuple(spec for on, spec in zip(fields.shown, fields.specs, strict=True) if on)
         name = model_name(model) or service.models.default
+        here = service.models.loaded(name)
+        server = here.server if isinstance(here, RemoteBackend) else None
         asked = Comparison(
             request.prompt, specs, lanes, int(count), request.chat, request.system,
-            None if name == service.models.default else name,
+            None if server or name == service.models.default else name, server,
         )  # fmt: skip
         text = _written(kind, asked, str(address or "")[:ADDRESS_LIMIT], *_model(service, name))
         return [gr.update(value=whole(text), visible=True), gr.skip()]
@@ -163,4 +166,6 @@ def _written(kind: str, asked: Comparison, address: str, model: str, dtype: str)
 def _model(service: Service, name: str) -> tuple[str, str]:
     """The name by which transformers finds the model, and the numbers that it runs in here."""
     known, backend = catalog.model(name), service.models.loaded(name)
+    if isinstance(backend, RemoteBackend):
+        return backend.facts().name, "float32"
     return known.hub if known else name, backend.facts().dtype if backend else "float32"

@@ -20,7 +20,7 @@ ENDPOINT = "gradio_api/call/compare"
 class Comparison:
     """What is to be run. `specs` are the settings as they were typed, `lanes` the same, read.
 
-    `model` is None for the default one of whoever runs it.
+    `model` is None for the default one of whoever runs it, or for the one of `server`, where that is given.
     """
 
     prompt: str
@@ -30,6 +30,7 @@ class Comparison:
     chat: bool = True
     system: str | None = None
     model: str | None = None
+    server: str | None = None
 
 
 def as_command(asked: Comparison) -> str:
@@ -41,6 +42,7 @@ def as_command(asked: Comparison) -> str:
     words += ["--system", asked.system] if asked.system else []
     words += ["--max-new-tokens", str(asked.max_new_tokens)]
     words += ["--model", asked.model] if asked.model else []
+    words += ["--server", asked.server] if asked.server else []
     if asked.prompt == "-":  # the command reads its input for a dash
         return f"printf %s - | {shlex.join([*words, '-'])}"
     return shlex.join([*words, "--", asked.prompt])

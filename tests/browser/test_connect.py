@@ -64,7 +64,17 @@ def test_a_run_on_a_real_server_from_the_page(
     candidates.get_by_role("button", name="slide temperature").click()
     expect(candidates).to_contain_text("does not tell its draw, so there is none to hold")
 
+    candidates.get_by_role("button", name=re.compile("^Branch here with")).nth(1).press("Enter")
+    branches = page.get_by_role("region", name="Branches").first
+    expect(branches.get_by_role("listitem")).to_have_count(2, timeout=30_000)
+    expect(branches.get_by_role("button").nth(1)).to_have_attribute("aria-current", "true", timeout=30_000)
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_disabled(timeout=60_000)
+
     page.get_by_role("tab", name="Compare").click()
+    page.get_by_role("button", name="Copy as command").click()
+    copied = page.locator("#copy-text textarea")
+    expect(copied).to_have_value(re.compile(re.escape(f"--server {server} -- ")), timeout=20_000)
+    assert "remote:" not in copied.input_value()
     page.get_by_role("button", name="Generate all", exact=True).click()
     lanes = page.locator("#stage-compare .ft-lane")
     expect(lanes).to_have_count(4, timeout=20_000)

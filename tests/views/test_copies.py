@@ -45,6 +45,11 @@ def test_the_command_reads_back_to_the_same_lanes(prompt: str, system: str, chat
     assert ("--system" in options) is bool(system)
 
 
+def test_a_run_on_a_server_names_it_in_the_command() -> None:
+    words = shlex.split(as_command(comparison(server="http://gpu-box:8000")))
+    assert words[words.index("--server") + 1] == "http://gpu-box:8000" and "--model" not in words
+
+
 @given(TEXT)
 def test_curl_carries_the_arguments_of_the_endpoint(prompt: str) -> None:
     line = as_curl(comparison(prompt=prompt, chat=False), "http://127.0.0.1:7860/")

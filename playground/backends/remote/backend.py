@@ -53,6 +53,11 @@ class RemoteBackend:
         """Host and port."""
         return self._connection.address.shown
 
+    @property
+    def server(self) -> str:
+        """What `--server` takes to reach the same one."""
+        return self._connection.address.root
+
     def tokenize(self, prompt: str, *, chat: bool, system: str | None) -> tuple[list[Token], list[bool]]:
         """The prompt's tokens by the server's own template and tokenizer; raises `BackendError`."""
         if not self.capabilities.tokenizer.there:
