@@ -107,7 +107,7 @@ function visible() {
 const handleName = (layout) => `firstToken${layout === "run" ? "Stage" : layout[0].toUpperCase() + layout.slice(1)}`;
 
 /** What a stage may ask of the server: see stage.js. */
-const WISHES = ["gap", "steer", "ask"];
+const WISHES = ["gap", "steer", "ask", "inspect"];
 
 /** Mount a stage in `element`; returns what takes its packets, as JSON strings. */
 export async function adapt({ element, trigger, layout }) {

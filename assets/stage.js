@@ -2,7 +2,7 @@
 //
 // Knows no server, no Gradio and no language: packets come in through the handle, strings through
 // `text`, and what goes out are wishes by send(name, {run, ...}): "gap" (events lacked),
-// "steer" (how the run goes on), "ask" (what a step would have been otherwise), "set" (settings that the page's
+// "steer" (how the run goes on), "inspect" (a lane as a run of its own), "ask" (what a step would have been otherwise), "set" (settings that the page's
 // controls are to show) and "use" (a run like this one with other settings: {request, settings}).
 
 import { CompareLayout } from "./stage/compare_layout.js";

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from platformdirs import user_cache_dir
-
 from playground.core.refusal import Refused
 
 THREADS_LIMIT = 1024
@@ -72,7 +70,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     env = os.environ if environment is None else environment
     space = env.get("SPACE_ID", "")
     on_space = bool(space)
-    cache = _first(env, "FIRST_TOKEN_CACHE") or user_cache_dir("first-token", appauthor=False)
+    cache = _first(env, "FIRST_TOKEN_CACHE") or _cache_dir()
     offline = ("FIRST_TOKEN_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
     return Settings(
         cache_dir=Path(cache).expanduser(),
@@ -110,6 +108,15 @@ def child_environment(**changes: str) -> dict[str, str]:
 
 def _first(env: Mapping[str, str], *names: str) -> str | None:
     return next((value for name in names if (value := env.get(name, "").strip())), None)
+
+
+def _cache_dir() -> str:
+    """Where this system keeps caches."""
+    try:
+        from platformdirs import user_cache_dir
+    except ImportError:  # a GPU box with torch and transformers alone
+        return str(Path.home() / ".cache" / "first-token")
+    return user_cache_dir("first-token", appauthor=False)
 
 
 def _list(env: Mapping[str, str], name: str) -> tuple[str, ...]:

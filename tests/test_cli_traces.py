@@ -106,6 +106,6 @@ def test_the_folder_reaches_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     served: list[Any] = []
     monkeypatch.setattr(app, "build", lambda *given, **named: served.append(named["saved"]))
-    monkeypatch.setattr(app, "launch", lambda *given: None)
+    monkeypatch.setattr(app, "serve_until_ended", lambda *given: None)
     assert run_command(["serve", "--offline", "--traces", str(tmp_path)]) == 0
     assert served == [tmp_path]

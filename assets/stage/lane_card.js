@@ -1,7 +1,7 @@
 // One lane of a comparison: its name and settings, its text as it parts from the reference, its measures.
 
 import { Chips } from "./chips.js";
-import { box, make, region, setText } from "./dom.js";
+import { box, button, make, region, setAttributes, setText } from "./dom.js";
 import { spoken } from "./marks.js";
 import { count, percent } from "./numbers.js";
 import { describe, laneName } from "./settings.js";
@@ -15,6 +15,9 @@ export class LaneCard {
     Object.assign(this, { scene, lane, painted: 0, left: undefined, reference: null, ended: false });
     const name = laneName(words, lane);
     this.pill = make("span", "ft-finish");
+    this.inspect = button("ft-link ft-inspect", words.say("compare.inspect"), () => scene.send("inspect", { run: this.run.id, lane: lane.index }));
+    setAttributes(this.inspect, { "aria-label": words.say("compare.inspect_name", { run: name }) });
+    this.inspect.hidden = true;
     this.chips = new Chips(make("div", "ft-lane-text"));
     this.chips.node.setAttribute("role", "group");
     this.chips.node.setAttribute("aria-label", words.say("answer.name"));
@@ -25,7 +28,7 @@ export class LaneCard {
     for (const key of ROWS) table.append(this.#row(key));
     this.node = region(name, "ft-lane");
     this.node.append(
-      box("ft-lane-head", make("h3", "ft-lane-name", name), this.pill),
+      box("ft-lane-head", make("h3", "ft-lane-name", name), this.inspect, this.pill),
       make("p", "ft-quiet", describe(words, lane)), this.chips.node, this.error, table,
     );
     scene.listenToLane(this);
@@ -34,6 +37,8 @@ export class LaneCard {
   /** Paint what is new; `left` is the step at which the lane leaves `reference`, null: not yet. */
   paint(run, reference, left) {
     const { lane } = this;
+    this.run = run;
+    this.inspect.hidden = Boolean(this.scene.alone) || !run.done || !lane.steps.length;
     const from = this.painted;
     const upTo = Math.min(lane.steps.length, from + CHIPS_A_FRAME);
     for (; this.painted < upTo; this.painted += 1) this.#append(lane.steps[this.painted], run);

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from playground.backends.hosted_race import HostedRace
 from playground.backends.hosted_run import Hosted, HostedRun, Manner
 from playground.backends.protocol import Backend, BackendError
+from playground.backends.trimming import trim
 from playground.core.joining import Joined
 from playground.core.request import Request
 
@@ -228,10 +229,13 @@ class Runs:
             run.tend(now, self._abandon_seconds)
             if run.done and now - run.idle_since >= self._ttl_seconds:
                 self._drop(run)
+        before = len(self._runs)
         for owner in [owner for owner, at in self._left_at.items() if now - at >= self.grace_seconds]:
             del self._left_at[owner]
             for session in self._sessions_of(owner):
                 self.forget(session)
+        if len(self._runs) < before:
+            trim()
 
 
 def _owner(session: str) -> str:

@@ -12,10 +12,9 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from playground.bench.sections import Section
     from playground.engine.model import LoadedModel
 
@@ -60,6 +59,8 @@ def main(
     facts = loaded.facts
     machine = f"{facts.device_name or facts.device}, {torch.get_num_threads()} threads"
     _say(f"{facts.name}, {facts.dtype}, {machine}")
+    from rich.console import Console
+
     Console().print(table(results))
     print(
         json.dumps(
@@ -119,8 +120,10 @@ def _result(title: str, name: str, other: str, rates: Sequence[Rates]) -> Result
     )
 
 
-def table(results: Sequence[Result]) -> Table:
+def table(results: Sequence[Result]) -> "Table":
     """The results for a terminal."""
+    from rich.table import Table
+
     shown = Table(
         "contender", "tokens / s", "ratio", "lowest", "highest", "to", "rounds", box=None, header_style="dim"
     )
@@ -131,4 +134,8 @@ def table(results: Sequence[Result]) -> Table:
 
 
 def _say(line: str) -> None:
+    try:
+        from rich.console import Console
+    except ImportError:  # on a GPU box with torch and transformers alone
+        return
     Console(stderr=True, highlight=False).print(line, style="dim")

@@ -72,7 +72,8 @@ def decode(model: LoadedModel, tokens: int) -> Iterator[Section]:
     for name, decoding in SETTINGS.items():
         task = Task(_ids(model), decoding, tokens)
         turn, batch = "four runs, one after another", "four lanes in one batch"
-        own = (STREAMED, PLAIN, BARE, *([CEILING] if (ceiling := _ceiling(model, task)) else []))
+        top = ceiling(model, task)
+        own = (STREAMED, PLAIN, BARE, *top)
         yield Section(
             name,
             task,
@@ -80,7 +81,7 @@ def decode(model: LoadedModel, tokens: int) -> Iterator[Section]:
                 STREAMED: Contender(streamed),
                 PLAIN: Contender(generated),
                 "generate + output_scores + output_logits": Contender(with_scores),
-                **ceiling,
+                **top,
                 BARE: Contender(bare),
                 OWN: Contender(recorded, against=own),
                 turn: Contender(in_turn, 4),
@@ -173,7 +174,7 @@ def _lengths(model: LoadedModel, wanted: tuple[int, ...], more: int) -> list[int
     return sorted({min(length, context - more) for length in wanted if length - more <= context})
 
 
-def _ceiling(model: LoadedModel, task: Task) -> dict[str, Contender]:
+def ceiling(model: LoadedModel, task: Task) -> dict[str, Contender]:
     """The rate at which the weights could be read, as a contender that takes just that long; none if unknown."""
     shape = cost_shape(model)
     if shape is None:

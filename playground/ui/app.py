@@ -84,7 +84,7 @@ def build(
             with words.make(gr.Tab, {"label": "page.tab_learn"}, id="learn") as tab:
                 learn_tab(service, who, playground.model, tab)
             with words.make(gr.Tab, {"label": "page.tab_traces"}, id="traces") as tab:
-                shelf = Shelf(service, folder, archive)
+                shelf = Shelf(service, folder, archive, several)
                 traces_list = traces_tab(words, shelf, playground, compare, kv, tabs)
             with words.make(gr.Tab, {"label": "page.tab_connect"}, id="connect"):
                 connect = connect_tab(words, service, who, playground, rules.reach)

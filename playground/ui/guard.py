@@ -68,10 +68,10 @@ class Headers:
         await self._app(scope, receive, told)
 
 
-BODY_BYTES_LIMIT = 4 * 2**20
-"""Of one call: the longest prompt and the largest config that are taken are a quarter of it."""
+BODY_BYTES_LIMIT = 48 * 2**20
+"""Of one call: a trace that is brought may be 16 MiB of text, and takes up to three times that as JSON."""
 
-HEARD_BYTES_LIMIT = 16 * BODY_BYTES_LIMIT
+HEARD_BYTES_LIMIT = 4 * BODY_BYTES_LIMIT
 """What is heard and thrown away, so that who sends too much reads the answer."""
 
 _HALF_PAIR = re.compile(
@@ -94,7 +94,7 @@ class Bodies:
             return
         body = await _read(receive)
         if body is None:
-            answer = PlainTextResponse("The request is longer than 4 MiB; nothing was done.", 413)
+            answer = PlainTextResponse("The request is longer than 48 MiB; nothing was done.", 413)
             await answer(scope, receive, send)
             return
         whole = _HALF_PAIR.sub(rb"\1\\ufffd", body)

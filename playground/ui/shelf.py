@@ -12,6 +12,7 @@ from typing import Any
 
 from playground.backends.hosted import Hosted
 from playground.backends.replay import ReplayBackend, ReplayRaceBackend
+from playground.core.alone import alone
 from playground.core.record import Record, runs_of
 from playground.core.run import Run
 from playground.core.trace import BadTrace, Trace, load_trace, loads_trace
@@ -46,10 +47,13 @@ class Shelved:
 
 
 class Shelf:
-    """The shelf of a page. `archive` is listed only where nobody but this machine reaches the page."""
+    """The shelf of a page. `several` is the comparison that everybody sees first; `archive` is listed only where
+    nobody but this machine reaches the page."""
 
-    def __init__(self, service: Service, folder: Path, archive: Archive | None = None) -> None:
-        self.service, self._folder = service, folder
+    def __init__(
+        self, service: Service, folder: Path, archive: Archive | None = None, several: Run | None = None
+    ) -> None:
+        self.service, self._folder, self.several = service, folder, several
         self.archive = archive if service.models.open_names else None
 
     @cached_property
@@ -101,6 +105,16 @@ class Shelf:
                     return self.service.runs.recall(hosted)
             raise BadTrace(NOT_THERE)
         return self._host(tab, found.record, "example" if found.origin == "recorded" else found.origin)
+
+    def lane(self, tab: Tab, run: str | None, lane: object) -> Hosted[Any]:
+        """Put one lane of an ended comparison on the Playground's stage, as a run of its own; raises `Refused`."""
+        found = self.service.runs.get(tab.key("compare"), run) if run else None
+        several = found.record if found is not None and found.done else None
+        if several is None and self.several is not None and run == self.several.id:
+            several = self.several
+        if not isinstance(several, Run):
+            raise BadTrace(NOT_THERE)
+        return self._host(tab, alone(several, lane if type(lane) is int else -1), "lane")
 
     def bring(self, tab: Tab, name: str, text: str) -> tuple[list[Hosted[Any]], list[str]]:
         """Take the text of a file: its runs, the first of them on its stage, and what had to be left out.

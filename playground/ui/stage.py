@@ -13,7 +13,7 @@ from playground.ui.theme import asset_url
 Layout = Literal["run", "compare", "race", "work"]
 
 _ON_LOAD = """
-const waiting = [], events = ['ready', 'gap', 'language', 'steer', 'ask'];
+const waiting = [], events = ['ready', 'gap', 'language', 'steer', 'ask', 'inspect'];
 let take = (packet) => waiting.push(packet);
 watch('value', () => props.value && take(props.value));
 import(new URL('%(url)s', document.baseURI)).then(async (page) => {
@@ -24,7 +24,7 @@ import(new URL('%(url)s', document.baseURI)).then(async (page) => {
 
 
 def stage(layout: Layout, elem_id: str) -> Any:
-    """A stage: its value takes packets; it triggers `ready`, `gap`, `language`, `steer` and `ask`."""
+    """A stage: its value takes packets; it triggers `ready`, `gap`, `language`, `steer`, `ask` and `inspect`."""
     return gr.HTML(
         value="",
         html_template='<div class="stage-root"></div>',

@@ -186,7 +186,7 @@ class Service:
 
 def told(run: Hosted[Any], first: int, events: Sequence[Any]) -> Packet:
     """Events of a run or a race from `first` on, as its stage takes them."""
-    label = {"label": run.label and "opened"}
+    label = {"label": run.label if run.label in ("", "lane") else "opened"}
     if isinstance(run, HostedRace):
         return race_packet(run.id, first, events) | label
     brief = len(run.request.lanes) > LANES_IN_FULL

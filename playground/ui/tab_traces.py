@@ -18,9 +18,10 @@ from playground.core.request import Request
 from playground.ui.compare_fields import fields_of_run
 from playground.ui.controls import fields_of
 from playground.ui.sentences import translated
-from playground.ui.session import Tab, read_tab, send
+from playground.ui.session import Tab, read_run, read_tab, send
 from playground.ui.shelf import PLACES, Shelf
 from playground.ui.shelf_list import KINDS, file_of, listing
+from playground.ui.streaming import refusal
 from playground.ui.tab_compare import CompareTab
 from playground.ui.tab_kv import KvTab
 from playground.ui.tab_playground import LIVE, PRIVATE, WHO, PlaygroundTab
@@ -69,6 +70,7 @@ def traces_tab(
     opener = _Opener(shelf, len(playground.fields()), len(compare.fields()))
     made.choose(opener.choose, None, outputs, **LIVE)
     made.bring(opener.bring, None, outputs, **LIVE | {"concurrency_limit": READERS_LIMIT})
+    compare.stage.inspect(opener.lane, None, outputs, **LIVE)
     made.export(_export(shelf), None, made, **LIVE)
 
     def ready(event: gr.EventData) -> str:
@@ -102,6 +104,16 @@ class _Opener:
             hosted = self._shelf.open(_known(tab), _given(event).get("key"))
         except Refused as error:
             yield self._refused(tab, error)
+            return
+        yield from self._opened(tab, hosted, "")
+
+    def lane(self, event: gr.EventData) -> Iterator[list[Any]]:
+        """Open one lane of the comparison on the stage."""
+        tab = read_tab(event._data)
+        try:
+            hosted = self._shelf.lane(_known(tab), read_run(event._data), _given(event).get("lane"))
+        except Refused as error:
+            yield self._values(None, "compare", send(refusal(error, tab)))
             return
         yield from self._opened(tab, hosted, "")
 

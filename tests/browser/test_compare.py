@@ -1,11 +1,13 @@
 """Compare in a real browser: the measures, the reference, the same logits under other settings."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from playground.core.compare import first_divergence
 from playground.core.metrics import measures
@@ -154,3 +156,17 @@ def test_four_lanes_grow_together_and_are_copied_kept_and_called(on_model: Any, 
         "document.querySelectorAll('#compare .spec :is(input, textarea)')[3].value.endsWith('seed=8')"
     )
     assert settings.input_value() == "temperature=0.9,top_p=0.95,seed=8"
+
+    page.get_by_role("button", name=re.compile("^Open .+ in the Playground$")).nth(1).press("Enter")
+    playground = page.get_by_role("tab", name="Playground")
+    expect(playground).to_have_attribute("aria-selected", "true", timeout=30_000)
+    stage = page.locator("#stage-run")
+    chips = stage.locator(".ft-answer .ft-token[data-i]")
+    expect(chips).to_have_count(len(second), timeout=30_000)
+    assert chips.evaluate_all("(all) => all.map((one) => Number(one.dataset.id))") == second
+    assert page.get_by_role("textbox", name="Seed").input_value() == "5"
+    stage.get_by_role("region", name="Candidates").get_by_role("button", name="other settings").press("Enter")
+    expect(stage.get_by_role("group", name="other settings")).to_contain_text("As it was", timeout=30_000)
+    page.get_by_role("tab", name="Compare").click()
+    expect(page.locator("#stage-compare .ft-lane")).to_have_count(4)
+    assert [shown[lane]["diverges_at"] for lane in range(4)] == ["", fork, "", fork]

@@ -48,10 +48,10 @@ def test_a_space_with_a_cpu_answers(open_page: Any, assembled: Path, start: Call
     ended(page, 12)
     tokens = page.get_by_role("region", name="Tokens").locator(".ft-answer .ft-token[data-i]")
     assert len("".join(tokens.all_text_contents()).strip()) > 12
+    assert "/playground/" not in space.log.read_text(), "an error went through our code"
     page.close()  # a page that loses its server complains
     space.stop()
     assert not space.machines_asked
-    assert "/playground/" not in space.log.read_text(), "an error went through our code"
 
 
 def test_zerogpu_reveals_what_a_worker_has_made_and_refuses_in_a_sentence(
@@ -76,7 +76,7 @@ def test_zerogpu_reveals_what_a_worker_has_made_and_refuses_in_a_sentence(
     recorded = page.locator(".tr-group").nth(1)
     recorded.get_by_role("button", name=re.compile("^Open: ")).first.click()
     page.wait_for_function(f"{STEPS} > 12", timeout=30_000)
+    assert "/playground/" not in space.log.read_text(), "an error went through our code"
     page.close()  # a page that loses its server complains
     space.stop()
     assert not space.machines_asked
-    assert "/playground/" not in space.log.read_text(), "an error went through our code"

@@ -8,6 +8,7 @@ import pytest
 from playground.backends.hosted import Runs
 from playground.backends.protocol import Backend, BackendError
 from playground.backends.remote.backend import RemoteBackend, connect
+from playground.backends.remote.reach import anywhere
 from playground.core.decoding import GREEDY
 from playground.core.request import Request
 from playground.ui.branches import maker
@@ -60,7 +61,7 @@ def test_a_connection_is_found_by_its_name_alone_and_one_replaces_the_other(
 
 
 def test_the_handlers_fill_the_page_and_empty_the_key(server: FaultServer, models: Models) -> None:
-    handlers = _Handlers(models, Connections(models), lambda root: True)
+    handlers = _Handlers(models, Connections(models), lambda address: anywhere)
     report, key, picker, ready = reports(handlers, server.url, KEY)
     assert key == "" and picker["value"].startswith(REMOTE) and "small" in ready
     assert KEY not in report + str(picker) + ready
@@ -71,7 +72,7 @@ def test_the_handlers_fill_the_page_and_empty_the_key(server: FaultServer, model
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_refusals_change_nothing(server: FaultServer, models: Models, language: str) -> None:
-    refusing = _Handlers(models, Connections(models), lambda root: False)
+    refusing = _Handlers(models, Connections(models), lambda address: None)
     said, *others = reports(refusing, server.url, KEY, language)
     assert "connect-error" in said and not server.asked and KEY not in said
     assert ("does not connect" in said) == (language == "en")
@@ -82,7 +83,7 @@ def test_refusals_change_nothing(server: FaultServer, models: Models, language: 
 
 def test_what_a_server_says_of_itself_is_escaped(server: FaultServer, models: Models) -> None:
     server.answers["/v1/models"] = {"data": [{"id": "<img src=x onerror=alert(1)>", "meta": {}}]}
-    report, *_ = reports(_Handlers(models, Connections(models), lambda root: True), server.url)
+    report, *_ = reports(_Handlers(models, Connections(models), lambda address: anywhere), server.url)
     assert "<img" not in report and "&lt;img" in report
 
 

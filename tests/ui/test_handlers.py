@@ -119,8 +119,8 @@ def test_whatever_is_sent_no_handler_breaks_or_tells_of_another_tabs_run(
 
 
 def test_a_call_that_is_too_long_is_refused_before_it_is_understood(page: Any) -> None:
-    long = httpx.post(f"{page.local_url}gradio_api/queue/join", content=b"[" * (4 * 2**20 + 1), timeout=60)
-    assert long.status_code == 413 and "4 MiB" in long.text
+    long = httpx.post(f"{page.local_url}gradio_api/queue/join", content=b"[" * (48 * 2**20 + 1), timeout=60)
+    assert long.status_code == 413 and "48 MiB" in long.text
 
 
 def test_the_queue_takes_no_handler_that_is_none(page: Any) -> None:
