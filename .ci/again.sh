@@ -8,9 +8,9 @@ failed=$(
 import json, pathlib, sys
 names = list(json.loads(pathlib.Path(".pytest_cache/v/cache/lastfailed").read_text()))
 print("\n".join(names))
-sys.exit(0 if names and all(name.startswith("tests/browser/") for name in names) else 1)
+sys.exit(0 if names and all(name.startswith(("tests/browser/", "tests/spaces/test_served")) for name in names) else 1)
 EOF
 ) || { echo "These tests failed, and not in a browser alone:"; echo "$failed"; exit 1; }
 echo "Failed in a browser and tried again alone:"
 echo "$failed"
-exec "$1/python" -m pytest -n 0 --last-failed --last-failed-no-failures none tests/browser
+exec "$1/python" -m pytest -n 0 --last-failed --last-failed-no-failures none tests/browser tests/spaces
